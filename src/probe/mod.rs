@@ -1,0 +1,2 @@
+//! TODO
+#![forbid(unsafe_code)]
