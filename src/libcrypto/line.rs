@@ -61,10 +61,18 @@ impl Line {
     #[must_use]
     pub fn needs(self) -> &'static str {
         match self {
-            Self::V1_0 => "sweep after each task, and release the thread state with it: all states share one table",
-            Self::LibreSsl => "sweep after each task; old releases (2.x) need the release of 1.0.x too",
-            Self::V1_1 | Self::V3 => "sweep after each task; never release per task, thread exit does it",
-            Self::V4 => "sweep after each task (fatal paths are still misread); never release per task",
+            Self::V1_0 => {
+                "sweep after each task, and release the thread state with it: all states share one table"
+            }
+            Self::LibreSsl => {
+                "sweep after each task; old releases (2.x) need the release of 1.0.x too"
+            }
+            Self::V1_1 | Self::V3 => {
+                "sweep after each task; never release per task, thread exit does it"
+            }
+            Self::V4 => {
+                "sweep after each task (fatal paths are still misread); never release per task"
+            }
             Self::BoringSsl | Self::AwsLc => {
                 "little: I/O calls clear the queue themselves; sweep what is left between tasks"
             }

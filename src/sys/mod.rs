@@ -1,4 +1,8 @@
 //! The process as the dynamic linker and the C library see it. No OpenSSL words here.
 
 pub mod dl;
+pub mod exit;
+pub mod fork;
+pub mod memory;
 pub mod objects;
+pub mod thread;

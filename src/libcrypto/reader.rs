@@ -1,0 +1,266 @@
+//! Finds the calling thread's ERR_STATE without allocating and without changing anything.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+
+use super::layout::{self, Layout, State};
+use super::symbols::{Lhash, Symbols, ThreadId};
+use crate::sys::thread::Key;
+
+/// How a library's thread states are found.
+#[derive(Debug)]
+pub(super) enum Reader {
+    /// 1.0.x: in one table of the whole process, behind one lock.
+    Table(Table),
+    /// 1.1.0 and later: behind a pthread key.
+    Key(KeyPath),
+    /// Not at all: the public interface is asked instead.
+    PublicApi(String),
+}
+
+/// From a pthread key to the state.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeyPath {
+    pub(super) key: Key,
+    pub(super) layout: &'static Layout,
+    pub(super) step: Step,
+}
+
+/// What the key's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The state itself (1.1.0 to 3.4).
+    Direct,
+    /// A table whose entry 3 is a sparse array, whose first leaf is the state (3.5 and later).
+    SparseArray,
+}
+
+/// Byte offset of entry 3 in the table behind the key.
+pub(super) const SPARSE_ENTRY: usize = 3 * size_of::<usize>();
+/// Byte offset of the nodes' address in a sparse array `{int levels; top; nelem; nodes}`.
+pub(super) const SPARSE_NODES: usize = 3 * size_of::<usize>();
+
+/// What was found.
+pub(super) enum Found {
+    /// The thread has no state.
+    Absent,
+    /// The thread's own state.
+    State(State),
+    /// The structure on the way has a shape that was not seen at calibration: ask the public
+    /// interface.
+    Unreadable,
+}
+
+impl KeyPath {
+    #[inline]
+    pub(super) fn find(self) -> Found {
+        let value = self.key.value();
+        if value.is_null() {
+            return Found::Absent;
+        }
+        let address = match self.step {
+            Step::Direct => value.cast_const(),
+            Step::SparseArray => match sparse_leaf(value) {
+                Ok(leaf) => leaf,
+                Err(found) => return found,
+            },
+        };
+        if address.is_null() {
+            return Found::Absent;
+        }
+        // SAFETY: calibration has shown that this path ends at an ERR_STATE of this layout; the key
+        // gives the calling thread's own, which only this thread writes to and frees.
+        Found::State(unsafe { State::at(address, self.layout) })
+    }
+}
+
+#[inline]
+fn sparse_leaf(table: *mut c_void) -> Result<*const c_void, Found> {
+    // SAFETY: the key's value is the thread's table (shown at calibration), which has more than
+    // four entries; it is the thread's own.
+    let entry = unsafe { table.byte_add(SPARSE_ENTRY) };
+    // SAFETY: as above: a pointer to a sparse array, or null.
+    let array = unsafe { entry.cast::<*const c_void>().read() };
+    if array.is_null() {
+        return Err(Found::Absent);
+    }
+    // SAFETY: a sparse array starts with its number of levels.
+    if unsafe { array.cast::<c_int>().read() } != 1 {
+        return Err(Found::Unreadable);
+    }
+    // SAFETY: the address of the nodes is the structure's fourth word.
+    let nodes = unsafe { array.byte_add(SPARSE_NODES) };
+    // SAFETY: as above: a pointer to at least one node (or null while the array is empty).
+    let nodes = unsafe { nodes.cast::<*const *const c_void>().read() };
+    if nodes.is_null() {
+        return Err(Found::Absent);
+    }
+    // SAFETY: a level has 16 nodes; the first is the leaf of the default library context.
+    Ok(unsafe { nodes.read() })
+}
+
+/// The calls that lead to the table of 1.0.x.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Table {
+    current: unsafe extern "C" fn(*mut ThreadId),
+    get: unsafe extern "C" fn() -> *mut Lhash,
+    release: unsafe extern "C" fn(*mut *mut Lhash),
+    lock: unsafe extern "C" fn(c_int, c_int, *const std::ffi::c_char, c_int),
+    retrieve: unsafe extern "C" fn(*mut Lhash, *const c_void) -> *mut c_void,
+    items: unsafe extern "C" fn(*const Lhash) -> std::ffi::c_ulong,
+    each: unsafe extern "C" fn(
+        *mut Lhash,
+        unsafe extern "C" fn(*mut c_void, *mut c_void),
+        *mut c_void,
+    ),
+}
+
+/// CRYPTO_LOCK_ERR.
+const LOCK_ERR: c_int = 1;
+/// CRYPTO_LOCK | CRYPTO_READ.
+const LOCK_READ: c_int = 5;
+/// CRYPTO_UNLOCK | CRYPTO_READ.
+const UNLOCK_READ: c_int = 6;
+
+impl Table {
+    /// The table of a library that has one.
+    pub(super) fn of(symbols: &Symbols) -> Option<Self> {
+        Some(Self {
+            current: symbols.CRYPTO_THREADID_current?,
+            get: symbols.ERR_get_err_state_table?,
+            release: symbols.ERR_release_err_state_table?,
+            lock: symbols.CRYPTO_lock?,
+            retrieve: symbols.lh_retrieve?,
+            items: symbols.lh_num_items?,
+            each: symbols.lh_doall_arg?,
+        })
+    }
+
+    pub(super) fn find(self) -> Found {
+        let Some(table) = Borrowed::take(self) else { return Found::Absent };
+        // The table compares thread ids only, which are the first thing in a state.
+        let mut probe = MaybeUninit::<[ThreadId; 38]>::zeroed();
+        const { assert!(size_of::<[ThreadId; 38]>() >= 600) };
+        // SAFETY: the call writes one CRYPTO_THREADID to the place given, which is large enough.
+        unsafe { (self.current)(probe.as_mut_ptr().cast()) };
+        let locked = table.lock();
+        // SAFETY: the table is borrowed and read-locked; `probe` is as large as an ERR_STATE, of
+        // which hash and comparison read the thread id.
+        let state = unsafe { (self.retrieve)(table.table, probe.as_ptr().cast()) };
+        drop(locked);
+        if state.is_null() {
+            return Found::Absent;
+        }
+        // SAFETY: what the table holds are ERR_STATEs of this layout (compared at calibration).
+        // This one belongs to the calling thread, which is here and so neither writes nor frees it.
+        Found::State(unsafe { State::at(state, &layout::V1_0) })
+    }
+
+    /// Calls `each` with every state, under the table's lock: it must be quick, and must not call
+    /// libcrypto. Returns false where there is no table.
+    pub(super) fn each_state(self, each: &mut dyn FnMut(State)) -> bool {
+        let Some(table) = Borrowed::take(self) else { return false };
+        let mut each: &mut dyn FnMut(State) = each;
+        let locked = table.lock();
+        // SAFETY: the table is borrowed and read-locked; `visit` has the signature asked for and
+        // gets the closure it expects, which outlives the call.
+        unsafe { (self.each)(table.table, visit, (&raw mut each).cast()) };
+        drop(locked);
+        true
+    }
+
+    /// Number of states, and the fields of the hash table that say which bucket a hash goes to.
+    pub(super) fn buckets(self) -> Option<Buckets> {
+        let table = Borrowed::take(self)?;
+        let locked = table.lock();
+        // SAFETY: the table is borrowed and read-locked.
+        let items = unsafe { (self.items)(table.table) } as usize;
+        // SAFETY: LHASH of 1.0.x begins with three pointers, followed by the fields of
+        // `LhashHead`; it is read-locked. `items` below confirms that the reading is right.
+        let head = unsafe { table.table.cast::<LhashHead>().read() };
+        drop(locked);
+        let agreed = head.num_items == items && head.pmax != 0 && head.num_alloc_nodes != 0;
+        Some(Buckets { items, head: agreed.then_some(head) })
+    }
+}
+
+unsafe extern "C" fn visit(state: *mut c_void, closure: *mut c_void) {
+    // SAFETY: `each_state` passes its closure, which nothing else uses during the walk.
+    let each = unsafe { &mut *closure.cast::<&mut dyn FnMut(State)>() };
+    // SAFETY: the table holds ERR_STATEs of 1.0.x; the lock that is held keeps them from being
+    // removed. Their owners may push errors meanwhile: the fields read are words, and a count that
+    // is a moment old is what a probe may show.
+    let state = unsafe { State::at(state, &layout::V1_0) };
+    // A panic must not unwind through libcrypto, which holds its lock.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| each(state)));
+}
+
+/// The head of `_LHASH` in 1.0.x.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LhashHead {
+    nodes: usize,
+    compare: usize,
+    hash: usize,
+    pub(super) num_nodes: u32,
+    pub(super) num_alloc_nodes: u32,
+    p: u32,
+    pmax: u32,
+    up_load: usize,
+    down_load: usize,
+    num_items: usize,
+}
+
+impl LhashHead {
+    /// The bucket that a hash goes to: the linear hashing of lhash.c, as the manual's references
+    /// (Litwin 1980) describe it.
+    pub(super) fn bucket(&self, hash: usize) -> usize {
+        let bucket = hash % self.pmax as usize;
+        if bucket < self.p as usize { hash % self.num_alloc_nodes as usize } else { bucket }
+    }
+}
+
+/// The table's figures; `head` only where it agreed with the public count.
+pub(super) struct Buckets {
+    pub(super) items: usize,
+    pub(super) head: Option<LhashHead>,
+}
+
+/// The table, with its reference counted up until dropped.
+struct Borrowed {
+    calls: Table,
+    table: *mut Lhash,
+}
+
+impl Borrowed {
+    fn take(calls: Table) -> Option<Self> {
+        // SAFETY: no preconditions; answers null while no state was ever made.
+        let table = unsafe { (calls.get)() };
+        (!table.is_null()).then_some(Self { calls, table })
+    }
+
+    fn lock(&self) -> Locked<'_> {
+        // SAFETY: a lock number that exists in each 1.0.x; the caller holds no lock of libcrypto.
+        unsafe { (self.calls.lock)(LOCK_READ, LOCK_ERR, FILE.as_ptr(), 0) };
+        Locked(self)
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        // SAFETY: gives back the reference that `take` got, once.
+        unsafe { (self.calls.release)(&raw mut self.table) };
+    }
+}
+
+struct Locked<'a>(&'a Borrowed);
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // SAFETY: unlocks what `lock` locked, on the same thread.
+        unsafe { (self.0.calls.lock)(UNLOCK_READ, LOCK_ERR, FILE.as_ptr(), 0) };
+    }
+}
+
+/// Shown by lock debugging of 1.0.x as the place of the call.
+const FILE: &std::ffi::CStr = c"sslsweep";

@@ -1,0 +1,136 @@
+//! Every libcrypto of this process, found once and looked for again when the dynamic linker has
+//! mapped something new.
+//!
+//! The list only grows: what is bound is pinned. It is published whole, so that a guard reads it with
+//! one load. The search runs on a throw-away thread (see `calibrate`).
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use super::BindError;
+use super::library::Library;
+use crate::sys::{exit, objects};
+
+/// More libraries than this are not bound; a guard keeps a few bytes for each.
+pub const MOST: usize = 16;
+
+struct Bound {
+    libraries: Vec<&'static Library>,
+    refused: Vec<(objects::Object, BindError)>,
+    generation: objects::Generation,
+}
+
+static BOUND: AtomicPtr<Bound> = AtomicPtr::new(std::ptr::null_mut());
+static SCANNING: AtomicBool = AtomicBool::new(false);
+static EXITING: AtomicBool = AtomicBool::new(false);
+static SCANS: AtomicU64 = AtomicU64::new(0);
+
+/// The libraries that are bound now. Empty before the first search, and once the process exits:
+/// libcrypto may be taking itself down then.
+#[inline]
+#[must_use]
+pub fn bound() -> &'static [&'static Library] {
+    current().map_or(&[], |bound| &bound.libraries)
+}
+
+#[inline]
+fn current() -> Option<&'static Bound> {
+    // SAFETY: the pointer is null or leads to a `Bound` that was leaked for the life of the process
+    // and is never changed after it was published.
+    unsafe { BOUND.load(Ordering::Acquire).as_ref() }
+}
+
+/// All libraries, searching first if something was loaded since the last search.
+///
+/// Waits for a search that another thread has begun.
+pub fn libraries() -> &'static [&'static Library] {
+    while !look_again() && SCANNING.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    bound()
+}
+
+/// Searches if the dynamic linker's list has moved since the last search, and if no other thread is
+/// searching; returns whether the list is up to date.
+///
+/// Takes the dynamic linker's lock (350 ns when nothing has moved): never on each task.
+pub fn look_again() -> bool {
+    let generation = objects::generation();
+    if EXITING.load(Ordering::Relaxed)
+        || current().is_some_and(|bound| bound.generation == generation)
+    {
+        return true;
+    }
+    if SCANNING.swap(true, Ordering::AcqRel) {
+        return false;
+    }
+    let searched = std::thread::Builder::new()
+        .name("sslsweep-bind".to_owned())
+        .spawn(move || search(generation))
+        .map(std::thread::JoinHandle::join);
+    SCANNING.store(false, Ordering::Release);
+    matches!(searched, Ok(Ok(())))
+}
+
+/// How often the list was searched.
+#[must_use]
+pub fn searches() -> u64 {
+    SCANS.load(Ordering::Relaxed)
+}
+
+/// Libraries that were found and cannot be driven, with the reason.
+pub fn refused() -> Vec<(std::path::PathBuf, String)> {
+    current().map_or_else(Vec::new, |bound| {
+        bound
+            .refused
+            .iter()
+            .map(|(object, error)| (object.path.clone(), error.to_string()))
+            .collect()
+    })
+}
+
+fn search(generation: objects::Generation) {
+    SCANS.fetch_add(1, Ordering::Relaxed);
+    let known = bound();
+    let mut libraries = known.to_vec();
+    let mut refused = Vec::new();
+    for object in objects::loaded() {
+        let bound_already = libraries
+            .iter()
+            .any(|library| object.segments.first().is_some_and(|own| library.contains(own.start)));
+        if bound_already {
+            continue;
+        }
+        if libraries.len() == MOST {
+            refused.push((object, BindError::TooMany));
+            break;
+        }
+        match Library::bind(object.clone()) {
+            Ok(Some(library)) => libraries.push(Box::leak(Box::new(library))),
+            Ok(None) => {}
+            Err(error) => refused.push((object, error)),
+        }
+    }
+    if libraries.len() > known.len() {
+        // Registered after the libraries' own exit handlers, which their calibration has brought
+        // about at the latest, so that it runs before them.
+        exit::before_earlier_handlers(stop);
+    }
+    publish(Bound { libraries, refused, generation });
+}
+
+fn publish(bound: Bound) {
+    if !EXITING.load(Ordering::SeqCst) {
+        BOUND.store(Box::into_raw(Box::new(bound)), Ordering::Release);
+    }
+}
+
+/// From now on no guard touches a libcrypto: the process exits.
+fn stop() {
+    EXITING.store(true, Ordering::SeqCst);
+    BOUND.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+/// In the child of a fork: a search that another thread was making will never end.
+pub fn forked() {
+    SCANNING.store(false, Ordering::Relaxed);
+}
