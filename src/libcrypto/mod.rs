@@ -12,6 +12,7 @@ mod entry;
 mod layout;
 mod library;
 mod line;
+pub mod locking;
 mod reader;
 mod registry;
 mod symbols;
