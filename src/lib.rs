@@ -12,3 +12,5 @@ pub mod hygiene;
 pub mod libcrypto;
 pub mod probe;
 pub mod sys;
+
+pub use hygiene::{Guard, Label, Policy, Release, Task, run};

@@ -5,6 +5,8 @@
 //! one load. The search runs on a throw-away thread (see `calibrate`).
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use super::BindError;
 use super::library::Library;
@@ -39,11 +41,16 @@ fn current() -> Option<&'static Bound> {
     unsafe { BOUND.load(Ordering::Acquire).as_ref() }
 }
 
-/// All libraries, searching first if something was loaded since the last search.
-///
-/// Waits for a search that another thread has begun.
+/// How long a thread waits for a search. A search takes a millisecond; it takes for ever where the
+/// caller is in an object's initialiser, because dlopen(3) holds the dynamic linker's lock meanwhile.
+/// Then the caller goes on, and the search ends when dlopen does.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// All libraries, searching first if something was loaded since the last search. Waits, for
+/// a second at most, for a search that is under way.
 pub fn libraries() -> &'static [&'static Library] {
-    while !look_again() && SCANNING.load(Ordering::Acquire) {
+    let begun = Instant::now();
+    while !look_again() && begun.elapsed() < PATIENCE {
         std::thread::yield_now();
     }
     bound()
@@ -63,12 +70,20 @@ pub fn look_again() -> bool {
     if SCANNING.swap(true, Ordering::AcqRel) {
         return false;
     }
-    let searched = std::thread::Builder::new()
-        .name("sslsweep-bind".to_owned())
-        .spawn(move || search(generation))
-        .map(std::thread::JoinHandle::join);
-    SCANNING.store(false, Ordering::Release);
-    matches!(searched, Ok(Ok(())))
+    let (done, waiting) = mpsc::channel();
+    let search = std::thread::Builder::new().name("sslsweep-bind".to_owned()).spawn(move || {
+        search(generation);
+        SCANNING.store(false, Ordering::Release);
+        let _ = done.send(());
+    });
+    match search {
+        Ok(_) => waiting.recv_timeout(PATIENCE).is_ok(),
+        Err(_) => {
+            // No thread can be made now; a later look may find that one can.
+            SCANNING.store(false, Ordering::Release);
+            false
+        }
+    }
 }
 
 /// How often the list was searched.

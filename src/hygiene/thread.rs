@@ -1,0 +1,261 @@
+//! What hygiene keeps for each thread, and what it does when a thread rests or ends.
+//!
+//! Counters live in a `thread_local::ThreadLocal`, one writer each, and are added up only when somebody
+//! reads them; a thread that ends leaves its counts to the next thread that takes its place. On top sits
+//! a plain thread-local without a destructor, so that a guard works at any moment of a thread's life:
+//! `Dying`, dropped among the thread's thread-locals, tells guards that come later to keep no counts.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use thread_local::ThreadLocal;
+
+use super::label::{Label, MOST};
+use super::ledger;
+use crate::libcrypto;
+use crate::sys::{fork, thread as system};
+
+/// Labels whose counters lie together.
+const CHUNK: usize = 64;
+const CHUNKS: usize = MOST / CHUNK + 1;
+/// Entries of a thread's cache from a text's address to its label.
+const CACHED: usize = 32;
+
+/// Counters of one thread. Only that thread writes; readers see each counter as it was a moment ago.
+#[derive(Default)]
+pub(super) struct Counters {
+    tasks: [OnceLock<Box<[AtomicU64; CHUNK]>>; CHUNKS],
+    labels: [Cached; CACHED],
+    /// Which libraries hold a state of this thread, a bit each, as of its last task.
+    states: AtomicU32,
+}
+
+/// A `&'static str` and its label. The fields are atomics for the sake of threads that take a dead
+/// thread's place; no two threads use one entry at the same time.
+#[derive(Default)]
+struct Cached {
+    address: AtomicUsize,
+    length: AtomicUsize,
+    label: AtomicU16,
+}
+
+impl Counters {
+    #[inline]
+    pub(super) fn count_task(&self, label: Label) {
+        let (chunk, index) = (label.number() / CHUNK, label.number() % CHUNK);
+        let Some(chunk) = self.tasks.get(chunk) else { return };
+        let chunk = chunk.get().unwrap_or_else(|| {
+            chunk.get_or_init(|| Box::new([const { AtomicU64::new(0) }; CHUNK]))
+        });
+        if let Some(counter) = chunk.get(index) {
+            // One writer: no read-modify-write is needed.
+            counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn tasks(&self, label: Label) -> u64 {
+        self.tasks
+            .get(label.number() / CHUNK)
+            .and_then(OnceLock::get)
+            .and_then(|chunk| chunk.get(label.number() % CHUNK))
+            .map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn label(&self, text: &'static str) -> Label {
+        let address = text.as_ptr() as usize;
+        // Texts lie next to each other: the low bits differ, and alignment is none.
+        let Some(cached) = self.labels.get((address ^ (address >> 5)) % CACHED) else {
+            return Label::intern(text);
+        };
+        if cached.address.load(Ordering::Relaxed) == address
+            && cached.length.load(Ordering::Relaxed) == text.len()
+        {
+            return Label::from_number(cached.label.load(Ordering::Relaxed));
+        }
+        let label = Label::intern(text);
+        cached.address.store(address, Ordering::Relaxed);
+        cached.length.store(text.len(), Ordering::Relaxed);
+        cached.label.store(label.number() as u16, Ordering::Relaxed);
+        label
+    }
+
+    #[inline]
+    pub(super) fn note_states(&self, states: u32) {
+        if self.states.load(Ordering::Relaxed) != states {
+            self.states.store(states, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Bits of libraries that were observed: depth that a guard left in the queue and has recorded.
+pub(super) type Depths = [u8; libcrypto::MOST];
+
+/// What a guard needs of its thread, without a destructor: usable until the thread is gone.
+pub(super) struct Current {
+    pub(super) counters: Cell<Option<&'static Counters>>,
+    /// Guards that are active.
+    pub(super) active: Cell<u32>,
+    /// Outermost guards entered, for spacing out looks at the dynamic linker's list.
+    entered: Cell<u32>,
+    /// Errors that an observing guard recorded and left where they were.
+    pub(super) observed: Cell<Depths>,
+    armed: Cell<bool>,
+    dying: Cell<bool>,
+}
+
+thread_local! {
+    static CURRENT: Current = const {
+        Current {
+            counters: Cell::new(None),
+            active: Cell::new(0),
+            entered: Cell::new(0),
+            observed: Cell::new([0; libcrypto::MOST]),
+            armed: Cell::new(false),
+            dying: Cell::new(false),
+        }
+    };
+    static DYING: Dying = const { Dying };
+}
+
+/// Dropped among the thread's thread-locals, before those of the `thread_local` crate, which was used
+/// earlier: from then on the counters may belong to another thread.
+struct Dying;
+
+impl Drop for Dying {
+    fn drop(&mut self) {
+        with(|current| {
+            current.dying.set(true);
+            if let Some(counters) = current.counters.take() {
+                counters.note_states(0);
+            }
+            if current.active.get() > 0 {
+                ledger::count_unfinished();
+            }
+        });
+    }
+}
+
+/// A task's thread looks at the dynamic linker's list on the tasks 1, 2, 4, 8 ... and then on each of
+/// this many: 350 ns spread over so many tasks.
+const LOOK_EVERY: u32 = 4096;
+
+#[inline]
+pub(super) fn with<R>(work: impl FnOnce(&Current) -> R) -> R {
+    // A const thread-local without a destructor is there for as long as the thread runs.
+    CURRENT.with(work)
+}
+
+impl Current {
+    /// The thread's counters; none once the thread is ending.
+    #[inline]
+    pub(super) fn counters(&self) -> Option<&'static Counters> {
+        match self.counters.get() {
+            Some(counters) => Some(counters),
+            None => self.first_use(),
+        }
+    }
+
+    #[cold]
+    fn first_use(&self) -> Option<&'static Counters> {
+        if self.dying.get() {
+            return None;
+        }
+        fork::on_child(in_child);
+        let counters = ledger::counters()?.get_or_default();
+        self.counters.set(Some(counters));
+        // Registers the destructor, after that of the crate's own thread-local.
+        if DYING.try_with(|_| ()).is_err() {
+            self.counters.set(None);
+            return None;
+        }
+        Some(counters)
+    }
+
+    /// At the start of an outermost task: looks for new libraries, seldom, and sees to it that the
+    /// thread gives back its state when it ends.
+    #[inline]
+    pub(super) fn begin(&self) {
+        let entered = self.entered.get().wrapping_add(1);
+        self.entered.set(entered);
+        if entered.is_multiple_of(LOOK_EVERY) || (entered < LOOK_EVERY && entered.is_power_of_two())
+        {
+            self.look();
+        }
+    }
+
+    #[cold]
+    fn look(&self) {
+        let _errno = system::ErrnoKept::new();
+        libcrypto::look_again();
+        if !self.armed.get() && libcrypto::bound().iter().any(|library| library.shares_states()) {
+            self.armed.set(true);
+            if !system::EXIT_HOOK.arm(release_shared) {
+                ledger::count_unarmed();
+            }
+        }
+    }
+}
+
+/// The label of a text that lives for ever.
+#[inline]
+pub(super) fn label(text: &'static str) -> Label {
+    match with(Current::counters) {
+        Some(counters) => counters.label(text),
+        None => Label::intern(text),
+    }
+}
+
+/// When a thread ends: takes its states out of the tables that all threads share.
+///
+/// Does nothing once the process exits ([`libcrypto::bound`] is empty then).
+fn release_shared() {
+    for library in libcrypto::bound() {
+        if library.shares_states() {
+            library.release();
+        }
+    }
+}
+
+/// Gives back the calling thread's state in every library: for a pool's thread that is about to rest
+/// for long, with [`Release::Park`](super::Release::Park).
+///
+/// Whatever is in the thread's error queues goes with it. On OpenSSL 1.1.0 and later the thread's random
+/// generators go too and are made again on next use. Does nothing inside a guard.
+pub fn park() {
+    let _errno = system::ErrnoKept::new();
+    with(|current| {
+        if current.active.get() > 0 {
+            return;
+        }
+        for library in libcrypto::bound() {
+            library.release();
+        }
+        if let Some(counters) = current.counters.get() {
+            counters.note_states(0);
+        }
+        current.observed.set([0; libcrypto::MOST]);
+    });
+}
+
+/// How many guarded threads held a state in `library` after their last task. Threads without a guard
+/// are not counted.
+#[must_use]
+pub fn guarded_states(library: &libcrypto::Library) -> usize {
+    let position =
+        libcrypto::bound().iter().position(|bound| std::ptr::eq(*bound, library)).unwrap_or(32);
+    let Some(counters) = ledger::counters() else { return 0 };
+    let bit = 1_u32.checked_shl(u32::try_from(position).unwrap_or(32)).unwrap_or(0);
+    counters.iter().filter(|counters| counters.states.load(Ordering::Relaxed) & bit != 0).count()
+}
+
+/// In the child of a fork: counts start again from nothing, under locks that nobody holds.
+fn in_child() {
+    libcrypto::forked();
+    ledger::forked();
+    with(|current| current.counters.set(None));
+}
+
+/// The type in which the threads' counters are kept.
+pub(super) type AllCounters = ThreadLocal<Counters>;
