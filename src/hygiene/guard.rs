@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use super::sweep::{Left, Queue};
+use super::sweep::Queue;
 use super::task::{Policy, Release, Task};
 use super::thread::{self, Current, Depths};
-use crate::libcrypto::{self, Library, ThreadState};
+use crate::libcrypto::{self, Bound, Glance};
 
 /// Wraps one task on the calling thread; sweeps when dropped.
 ///
@@ -19,29 +19,23 @@ use crate::libcrypto::{self, Library, ThreadState};
 pub struct Guard {
     task: Task,
     entered: Entered,
-    finished: bool,
     /// The queue belongs to the thread.
     _thread: PhantomData<*const ()>,
 }
 
-/// How the queues were when the guard was entered.
+/// How the queues were when the guard was entered. Small enough for registers: it is made for each
+/// task, and nearly always says that all queues were empty.
+#[derive(Clone, Copy)]
 pub(super) struct Entered {
-    pub(super) policy: Policy,
     pub(super) outermost: bool,
-    depths: Depths,
+    pub(super) kept: Depths,
     marks: u16,
 }
 
 impl Entered {
     pub(super) fn keep(&mut self, position: usize, depth: usize, marked: bool) {
-        if let Some(kept) = self.depths.get_mut(position) {
-            *kept = u8::try_from(depth).unwrap_or(u8::MAX);
-            self.marks |= u16::from(marked) << position;
-        }
-    }
-
-    pub(super) fn kept(&self, position: usize) -> usize {
-        self.depths.get(position).copied().map_or(0, usize::from)
+        self.kept.set(position, depth);
+        self.marks |= u16::from(marked) << position;
     }
 
     pub(super) fn marked(&self, position: usize) -> bool {
@@ -49,120 +43,77 @@ impl Entered {
     }
 }
 
-const _: () = assert!(libcrypto::MOST <= 16);
-
 impl Guard {
     /// Enters a task on the calling thread: records what is in the error queues already as arrivals,
     /// and clears it (or leaves it, as the task's policy says).
-    #[inline]
+    // Always: as a call, the guard would be returned through memory, and its first use stall on
+    // stores that are narrower than the loads (10 ns, half the cost of a clean task).
+    #[inline(always)]
     pub fn enter(task: impl Into<Task>) -> Self {
         let task = task.into();
-        thread::with(|current| {
-            let active = current.active.get();
-            current.active.set(active + 1);
-            let outermost = active == 0;
-            if outermost {
-                current.begin();
+        let outermost = thread::with(Current::begin);
+        let mut entered = Entered { outermost, kept: Depths::default(), marks: 0 };
+        for (position, bound) in libcrypto::bound().iter().enumerate() {
+            if bound.glance() == Glance::Dirty {
+                // By value: a guard whose address was taken is copied through memory, and stalls.
+                entered = Queue::new(task, bound, position).arrive(entered);
             }
-            let policy = match task.policy {
-                Policy::Clear if !outermost => Policy::RollBack,
-                policy => policy,
-            };
-            let mut entered = Entered { policy, outermost, depths: [0; libcrypto::MOST], marks: 0 };
-            for (position, library) in libcrypto::bound().iter().enumerate() {
-                let depth = library.depth();
-                if depth > 0 {
-                    Queue { task, library, position, depth, current }.arrive(&mut entered);
-                }
-            }
-            Self { task, entered, finished: false, _thread: PhantomData }
-        })
+        }
+        Self { task, entered, _thread: PhantomData }
     }
 
     /// Ends the task now.
     ///
     /// # Errors
     /// With [`Policy::Assert`]: the task left errors. They have been recorded and cleared.
-    #[inline]
-    pub fn finish(mut self) -> Result<(), Dirty> {
-        let left = self.leave();
-        if left.meanings.is_empty() {
-            return Ok(());
-        }
-        Err(Dirty { label: self.task.label.text(), errors: left.meanings })
+    #[inline(always)]
+    pub fn finish(self) -> Result<(), Dirty> {
+        let mut meanings = Vec::new();
+        self.leave(&mut |meaning| meanings.push(meaning));
+        let task = self.task;
+        std::mem::forget(self);
+        if meanings.is_empty() { Ok(()) } else { Err(Dirty::new(task, meanings)) }
     }
 
-    #[inline]
-    fn leave(&mut self) -> Left {
-        self.finished = true;
-        thread::with(|current| {
-            let left = self.sweep(current);
-            if let Some(counters) = current.counters() {
-                counters.count_task(self.task.label);
-            }
-            current.active.set(current.active.get().saturating_sub(1));
-            left
-        })
-    }
-
-    #[inline]
-    fn sweep(&self, current: &Current) -> Left {
-        let mut left = Left::default();
+    /// Sweeps, and counts the task. Tells `meaning` of each leftover where the policy is to fail.
+    #[inline(always)]
+    fn leave(&self, meaning: &mut dyn FnMut(String)) {
+        let mut dirty = false;
         let mut states = 0;
-        for (position, library) in libcrypto::bound().iter().enumerate() {
-            let state = library.state();
-            let depth = state.depth();
-            if depth > 0 || self.entered.kept(position) > 0 {
-                let queue = Queue { task: self.task, library, position, depth, current };
-                let more = queue.leave(&self.entered, left.count == 0);
-                left.count += more.count;
-                left.meanings.extend(more.meanings);
-            }
-            if self.entered.policy == Policy::Observe {
-                observe(current, position, depth);
-            }
-            if state == ThreadState::Absent {
+        for (position, bound) in libcrypto::bound().iter().enumerate() {
+            let glance = bound.glance();
+            if glance == Glance::Absent {
                 continue;
             }
-            if self.entered.outermost && self.releases(library) {
-                library.release();
+            if glance == Glance::Dirty || !self.entered.kept.is_empty() {
+                let queue = Queue::new(self.task, bound, position);
+                dirty |= queue.leave(self.entered, !dirty, meaning);
+            }
+            if self.entered.outermost && self.releases(bound) {
+                bound.library().release();
             } else {
                 states |= 1 << position;
             }
         }
-        if self.entered.outermost
-            && let Some(counters) = current.counters()
-        {
-            counters.note_states(states);
+        if self.task.policy == Policy::Observe {
+            thread::observed_to_here();
         }
-        left
+        thread::with(|current| current.end(self.task.label, self.entered.outermost, states));
     }
 
     #[inline]
-    fn releases(&self, library: &Library) -> bool {
+    fn releases(&self, bound: &Bound) -> bool {
         match self.task.release {
-            None => library.shares_states(),
+            None => bound.shares_states(),
             Some(release) => release == Release::EveryTask,
         }
     }
 }
 
-/// Remembers that errors up to `depth` are recorded, though they are still in the queue.
-#[cold]
-fn observe(current: &Current, position: usize, depth: usize) {
-    let mut observed = current.observed.get();
-    if let Some(known) = observed.get_mut(position) {
-        *known = u8::try_from(depth).unwrap_or(u8::MAX);
-    }
-    current.observed.set(observed);
-}
-
 impl Drop for Guard {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if !self.finished {
-            self.leave();
-        }
+        self.leave(&mut |_| {});
     }
 }
 
@@ -175,7 +126,7 @@ pub fn run<R>(task: impl Into<Task>, work: impl FnOnce() -> R) -> R {
     let guard = Guard::enter(task);
     let result = work();
     if let Err(dirty) = guard.finish() {
-        panic!("{dirty}");
+        dirty.fail();
     }
     result
 }
@@ -188,4 +139,17 @@ pub struct Dirty {
     pub label: &'static str,
     /// What the errors mean, oldest first.
     pub errors: Vec<String>,
+}
+
+impl Dirty {
+    #[cold]
+    fn new(task: Task, errors: Vec<String>) -> Self {
+        Self { label: task.label.text(), errors }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn fail(self) -> ! {
+        panic!("{self}");
+    }
 }

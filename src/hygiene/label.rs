@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use super::thread;
 
 /// So many labels are told apart.
-pub(super) const MOST: usize = 512;
+pub(super) const MOST: usize = 255;
 /// Slots of the hash table: twice as many, so that probing stays short.
-const SLOTS: usize = 2 * MOST;
+const SLOTS: usize = 2 * (MOST + 1);
 /// The label of all labels after the table was full.
 const OTHER: Label = Label(0);
 

@@ -5,62 +5,75 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::guard::Entered;
 use super::ledger::{self, Origin};
 use super::task::{Policy, Task};
-use super::thread::Current;
-use crate::libcrypto::{Entry, Library};
+use super::thread;
+use crate::libcrypto::{Bound, Entry, Library};
 use crate::sys::thread::ErrnoKept;
 
 /// A queue that is not as a clean task leaves it.
-pub(super) struct Queue<'a> {
+pub(super) struct Queue {
     pub(super) task: Task,
     pub(super) library: &'static Library,
     /// The library's place in the list of bound ones.
     pub(super) position: usize,
     pub(super) depth: usize,
-    pub(super) current: &'a Current,
 }
 
-impl Queue<'_> {
+impl Queue {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn new(task: Task, bound: &Bound, position: usize) -> Self {
+        Self { task, library: bound.library(), position, depth: bound.library().depth() }
+    }
+
     /// On entering a guard: errors that are there already.
     #[cold]
-    pub(super) fn arrive(&self, entered: &mut Entered) {
+    #[inline(never)]
+    pub(super) fn arrive(&self, mut entered: Entered) -> Entered {
         let _errno = ErrnoKept::new();
-        contain(|| match entered.policy {
-            Policy::Clear | Policy::Assert if entered.outermost => {
-                self.take(Origin::Before, false);
-            }
+        contain(|| match self.task.policy {
             Policy::Observe => {
-                let observed = self.observed();
+                let observed = thread::with(|current| current.observed.get().get(self.position));
                 if entered.outermost && self.depth > observed {
-                    self.look(Origin::Before, observed, false);
+                    self.look(Origin::Before, observed, false, &mut |_| {});
                 }
                 entered.keep(self.position, self.depth, false);
+            }
+            Policy::Clear | Policy::Assert if entered.outermost => {
+                self.take(Origin::Before, false, &mut |_| {});
             }
             // They belong to the caller.
             Policy::RollBack | Policy::Clear | Policy::Assert => {
                 entered.keep(self.position, self.depth, self.library.set_mark());
             }
         });
+        entered
     }
 
-    /// On leaving a guard: returns the leftovers' meanings where the policy is to fail on them.
+    /// On leaving a guard; returns whether the task left errors. Tells `meaning` of each where the
+    /// policy is to fail.
     #[cold]
-    pub(super) fn leave(&self, entered: &Entered, first_of_task: bool) -> Left {
+    #[inline(never)]
+    pub(super) fn leave(
+        &self,
+        entered: Entered,
+        first_of_task: bool,
+        meaning: &mut dyn FnMut(String),
+    ) -> bool {
         let _errno = ErrnoKept::new();
-        let mut left = Left::default();
+        let mut count = 0;
         contain(|| {
-            let kept = entered.kept(self.position);
-            match entered.policy {
-                Policy::Observe => {
-                    if self.depth > kept {
-                        left = self.look(Origin::Task, kept, first_of_task);
-                    }
+            let kept = entered.kept.get(self.position);
+            match self.task.policy {
+                Policy::Observe if self.depth > kept => {
+                    count = self.look(Origin::Task, kept, first_of_task, meaning);
                 }
-                _ if entered.outermost && kept == 0 && entered.policy != Policy::RollBack => {
-                    left = self.take(Origin::Task, first_of_task);
+                Policy::Observe => {}
+                Policy::Clear | Policy::Assert if entered.outermost => {
+                    count = self.take(Origin::Task, first_of_task, meaning);
                 }
-                _ => {
+                Policy::RollBack | Policy::Clear | Policy::Assert => {
                     if self.depth > kept {
-                        left = self.look(Origin::Task, kept, first_of_task);
+                        count = self.look(Origin::Task, kept, first_of_task, meaning);
                     }
                     if entered.marked(self.position) {
                         self.library.pop_to_mark();
@@ -70,12 +83,12 @@ impl Queue<'_> {
                 }
             }
         });
-        left
+        count > 0
     }
 
     /// Records the errors and takes them out of the queue.
-    fn take(&self, origin: Origin, first_of_task: bool) -> Left {
-        self.recorded(origin, first_of_task, |add| {
+    fn take(&self, origin: Origin, first: bool, meaning: &mut dyn FnMut(String)) -> u64 {
+        self.recorded(origin, first, meaning, |add| {
             self.library.drain(add);
             // An entry that constant-time code took back counts in the ring, but is never given out.
             self.library.clear();
@@ -83,8 +96,14 @@ impl Queue<'_> {
     }
 
     /// Records the errors from `skip` on and leaves them where they are.
-    fn look(&self, origin: Origin, skip: usize, first_of_task: bool) -> Left {
-        self.recorded(origin, first_of_task, |add| {
+    fn look(
+        &self,
+        origin: Origin,
+        skip: usize,
+        first: bool,
+        meaning: &mut dyn FnMut(String),
+    ) -> u64 {
+        self.recorded(origin, first, meaning, |add| {
             self.library.entries(skip, add);
         })
     }
@@ -93,40 +112,27 @@ impl Queue<'_> {
         &self,
         origin: Origin,
         first_of_task: bool,
+        meaning: &mut dyn FnMut(String),
         read: impl FnOnce(&mut dyn FnMut(&Entry<'_>)),
-    ) -> Left {
+    ) -> u64 {
         // A thread that is ending must not allocate: its errors go, and are counted as late.
-        let record = match self.current.counters() {
-            Some(_) => ledger::record(self.task, self.library, origin, self.depth),
-            None => None,
-        };
+        let alive = thread::with(|current| current.counters().is_some());
+        let record =
+            alive.then(|| ledger::record(self.task, self.library, origin, self.depth)).flatten();
         let Some(mut record) = record else {
             ledger::count_late();
             read(&mut |_| {});
-            return Left::default();
+            return 0;
         };
-        let mut left = Left::default();
         let wanted = self.task.policy == Policy::Assert && origin == Origin::Task;
         read(&mut |entry| {
             record.add(entry);
             if wanted {
-                left.meanings.push(self.library.reason(entry.code));
+                meaning(self.library.reason(entry.code));
             }
         });
-        left.count = record.close(first_of_task);
-        left
+        record.close(first_of_task)
     }
-
-    fn observed(&self) -> usize {
-        self.current.observed.get().get(self.position).copied().map_or(0, usize::from)
-    }
-}
-
-/// What a task left in one queue.
-#[derive(Default)]
-pub(super) struct Left {
-    pub(super) count: u64,
-    pub(super) meanings: Vec<String>,
 }
 
 /// Runs in a guard's drop, perhaps while a panic unwinds already: nothing may panic out of it.

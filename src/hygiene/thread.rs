@@ -6,7 +6,6 @@
 //! `Dying`, dropped among the thread's thread-locals, tells guards that come later to keep no counts.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use thread_local::ThreadLocal;
@@ -16,16 +15,14 @@ use super::ledger;
 use crate::libcrypto;
 use crate::sys::{fork, thread as system};
 
-/// Labels whose counters lie together.
-const CHUNK: usize = 64;
-const CHUNKS: usize = MOST / CHUNK + 1;
+/// A counter for each label, and one for the rest.
+const LABELS: usize = MOST + 1;
 /// Entries of a thread's cache from a text's address to its label.
 const CACHED: usize = 32;
 
 /// Counters of one thread. Only that thread writes; readers see each counter as it was a moment ago.
-#[derive(Default)]
 pub(super) struct Counters {
-    tasks: [OnceLock<Box<[AtomicU64; CHUNK]>>; CHUNKS],
+    tasks: [AtomicU64; LABELS],
     labels: [Cached; CACHED],
     /// Which libraries hold a state of this thread, a bit each, as of its last task.
     states: AtomicU32,
@@ -40,26 +37,27 @@ struct Cached {
     label: AtomicU16,
 }
 
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            tasks: [const { AtomicU64::new(0) }; LABELS],
+            labels: Default::default(),
+            states: AtomicU32::new(0),
+        }
+    }
+}
+
 impl Counters {
     #[inline]
     pub(super) fn count_task(&self, label: Label) {
-        let (chunk, index) = (label.number() / CHUNK, label.number() % CHUNK);
-        let Some(chunk) = self.tasks.get(chunk) else { return };
-        let chunk = chunk.get().unwrap_or_else(|| {
-            chunk.get_or_init(|| Box::new([const { AtomicU64::new(0) }; CHUNK]))
-        });
-        if let Some(counter) = chunk.get(index) {
+        if let Some(counter) = self.tasks.get(label.number()) {
             // One writer: no read-modify-write is needed.
             counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 
     pub(super) fn tasks(&self, label: Label) -> u64 {
-        self.tasks
-            .get(label.number() / CHUNK)
-            .and_then(OnceLock::get)
-            .and_then(|chunk| chunk.get(label.number() % CHUNK))
-            .map_or(0, |counter| counter.load(Ordering::Relaxed))
+        self.tasks.get(label.number()).map_or(0, |counter| counter.load(Ordering::Relaxed))
     }
 
     #[inline]
@@ -89,16 +87,36 @@ impl Counters {
     }
 }
 
-/// Bits of libraries that were observed: depth that a guard left in the queue and has recorded.
-pub(super) type Depths = [u8; libcrypto::MOST];
+/// A queue's depth for each library: 4 bits, since a ring holds 15 errors at most.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Depths(u64);
+
+const _: () = assert!(libcrypto::MOST * 4 <= 64 && libcrypto::FULL < 16);
+
+impl Depths {
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn get(self, position: usize) -> usize {
+        (self.0 >> (4 * position)) as usize & libcrypto::FULL
+    }
+
+    pub(super) fn set(&mut self, position: usize, depth: usize) {
+        let shift = 4 * position;
+        self.0 = self.0 & !(0xf << shift) | ((depth.min(libcrypto::FULL) as u64) << shift);
+    }
+}
 
 /// What a guard needs of its thread, without a destructor: usable until the thread is gone.
 pub(super) struct Current {
-    pub(super) counters: Cell<Option<&'static Counters>>,
+    counters: Cell<Option<&'static Counters>>,
     /// Guards that are active.
-    pub(super) active: Cell<u32>,
-    /// Outermost guards entered, for spacing out looks at the dynamic linker's list.
-    entered: Cell<u32>,
+    active: Cell<u32>,
+    /// Outermost guards until the next look at the dynamic linker's list, and between looks.
+    until_look: Cell<u32>,
+    between_looks: Cell<u32>,
     /// Errors that an observing guard recorded and left where they were.
     pub(super) observed: Cell<Depths>,
     armed: Cell<bool>,
@@ -110,8 +128,9 @@ thread_local! {
         Current {
             counters: Cell::new(None),
             active: Cell::new(0),
-            entered: Cell::new(0),
-            observed: Cell::new([0; libcrypto::MOST]),
+            until_look: Cell::new(1),
+            between_looks: Cell::new(1),
+            observed: Cell::new(Depths(0)),
             armed: Cell::new(false),
             dying: Cell::new(false),
         }
@@ -158,6 +177,7 @@ impl Current {
     }
 
     #[cold]
+    #[inline(never)]
     fn first_use(&self) -> Option<&'static Counters> {
         if self.dying.get() {
             return None;
@@ -173,29 +193,60 @@ impl Current {
         Some(counters)
     }
 
-    /// At the start of an outermost task: looks for new libraries, seldom, and sees to it that the
-    /// thread gives back its state when it ends.
+    /// Enters a guard; returns whether it is the outermost one. That one looks for new libraries,
+    /// seldom, and sees to it that the thread gives back its state when it ends.
     #[inline]
-    pub(super) fn begin(&self) {
-        let entered = self.entered.get().wrapping_add(1);
-        self.entered.set(entered);
-        if entered.is_multiple_of(LOOK_EVERY) || (entered < LOOK_EVERY && entered.is_power_of_two())
-        {
+    pub(super) fn begin(&self) -> bool {
+        let active = self.active.get();
+        self.active.set(active + 1);
+        if active > 0 {
+            return false;
+        }
+        let until_look = self.until_look.get() - 1;
+        self.until_look.set(until_look);
+        if until_look == 0 {
             self.look();
         }
+        true
+    }
+
+    /// Leaves a guard.
+    #[inline]
+    pub(super) fn end(&self, label: Label, outermost: bool, states: u32) {
+        if let Some(counters) = self.counters() {
+            counters.count_task(label);
+            if outermost {
+                counters.note_states(states);
+            }
+        }
+        self.active.set(self.active.get().saturating_sub(1));
     }
 
     #[cold]
+    #[inline(never)]
     fn look(&self) {
         let _errno = system::ErrnoKept::new();
-        libcrypto::look_again();
-        if !self.armed.get() && libcrypto::bound().iter().any(|library| library.shares_states()) {
+        let between = self.between_looks.get();
+        self.until_look.set(between);
+        self.between_looks.set((2 * between).min(LOOK_EVERY));
+        let _ = libcrypto::libraries();
+        if !self.armed.get() && libcrypto::bound().iter().any(libcrypto::Bound::shares_states) {
             self.armed.set(true);
             if !system::EXIT_HOOK.arm(release_shared) {
                 ledger::count_unarmed();
             }
         }
     }
+}
+
+/// What is in the queues now has been recorded, though it stays there: no arrival for the next task.
+#[cold]
+pub(super) fn observed_to_here() {
+    let mut depths = Depths(0);
+    for (position, bound) in libcrypto::bound().iter().enumerate() {
+        depths.set(position, bound.library().depth());
+    }
+    with(|current| current.observed.set(depths));
 }
 
 /// The label of a text that lives for ever.
@@ -211,9 +262,9 @@ pub(super) fn label(text: &'static str) -> Label {
 ///
 /// Does nothing once the process exits ([`libcrypto::bound`] is empty then).
 fn release_shared() {
-    for library in libcrypto::bound() {
-        if library.shares_states() {
-            library.release();
+    for bound in libcrypto::bound() {
+        if bound.shares_states() {
+            bound.library().release();
         }
     }
 }
@@ -229,13 +280,13 @@ pub fn park() {
         if current.active.get() > 0 {
             return;
         }
-        for library in libcrypto::bound() {
-            library.release();
+        for bound in libcrypto::bound() {
+            bound.library().release();
         }
         if let Some(counters) = current.counters.get() {
             counters.note_states(0);
         }
-        current.observed.set([0; libcrypto::MOST]);
+        current.observed.set(Depths(0));
     });
 }
 
@@ -243,8 +294,10 @@ pub fn park() {
 /// are not counted.
 #[must_use]
 pub fn guarded_states(library: &libcrypto::Library) -> usize {
-    let position =
-        libcrypto::bound().iter().position(|bound| std::ptr::eq(*bound, library)).unwrap_or(32);
+    let position = libcrypto::bound()
+        .iter()
+        .position(|bound| std::ptr::eq(bound.library(), library))
+        .unwrap_or(32);
     let Some(counters) = ledger::counters() else { return 0 };
     let bit = 1_u32.checked_shl(u32::try_from(position).unwrap_or(32)).unwrap_or(0);
     counters.iter().filter(|counters| counters.states.load(Ordering::Relaxed) & bit != 0).count()

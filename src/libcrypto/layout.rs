@@ -31,6 +31,14 @@ pub(super) struct Layout {
     bottom: usize,
 }
 
+impl Layout {
+    /// Offset of `top`, which `bottom` lies behind.
+    pub(super) fn ends(&self) -> usize {
+        debug_assert_eq!(self.bottom, self.top + size_of::<c_int>());
+        self.top
+    }
+}
+
 /// 1.0.x and old LibreSSL; the thread id comes first.
 pub(super) static V1_0: Layout = Layout {
     size: 600,

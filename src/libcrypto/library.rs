@@ -161,6 +161,10 @@ impl Library {
         self.state().depth()
     }
 
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
     #[inline]
     fn find(&self) -> Found {
         match &self.reader {

@@ -13,6 +13,7 @@ mod layout;
 mod library;
 mod line;
 pub mod locking;
+mod look;
 mod reader;
 mod registry;
 mod symbols;
@@ -21,6 +22,7 @@ pub use census::Census;
 pub use entry::{Entry, Reason};
 pub use library::{FULL, Library, QueueSource, ThreadState};
 pub use line::Line;
+pub use look::{Bound, Glance};
 pub use registry::{MOST, bound, forked, libraries, look_again, refused, searches};
 
 /// Why a libcrypto that is loaded cannot be driven.

@@ -10,18 +10,19 @@ use std::time::{Duration, Instant};
 
 use super::BindError;
 use super::library::Library;
+use super::look::Bound;
 use crate::sys::{exit, objects};
 
 /// More libraries than this are not bound; a guard keeps a few bytes for each.
 pub const MOST: usize = 16;
 
-struct Bound {
-    libraries: Vec<&'static Library>,
+struct List {
+    bound: Vec<Bound>,
     refused: Vec<(objects::Object, BindError)>,
     generation: objects::Generation,
 }
 
-static BOUND: AtomicPtr<Bound> = AtomicPtr::new(std::ptr::null_mut());
+static LIST: AtomicPtr<List> = AtomicPtr::new(std::ptr::null_mut());
 static SCANNING: AtomicBool = AtomicBool::new(false);
 static EXITING: AtomicBool = AtomicBool::new(false);
 static SCANS: AtomicU64 = AtomicU64::new(0);
@@ -30,15 +31,15 @@ static SCANS: AtomicU64 = AtomicU64::new(0);
 /// libcrypto may be taking itself down then.
 #[inline]
 #[must_use]
-pub fn bound() -> &'static [&'static Library] {
-    current().map_or(&[], |bound| &bound.libraries)
+pub fn bound() -> &'static [Bound] {
+    current().map_or(&[], |list| &list.bound)
 }
 
 #[inline]
-fn current() -> Option<&'static Bound> {
-    // SAFETY: the pointer is null or leads to a `Bound` that was leaked for the life of the process
+fn current() -> Option<&'static List> {
+    // SAFETY: the pointer is null or leads to a `List` that was leaked for the life of the process
     // and is never changed after it was published.
-    unsafe { BOUND.load(Ordering::Acquire).as_ref() }
+    unsafe { LIST.load(Ordering::Acquire).as_ref() }
 }
 
 /// How long a thread waits for a search. A search takes a millisecond; it takes for ever where the
@@ -48,12 +49,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All libraries, searching first if something was loaded since the last search. Waits, for
 /// a second at most, for a search that is under way.
-pub fn libraries() -> &'static [&'static Library] {
+pub fn libraries() -> impl Iterator<Item = &'static Library> {
     let begun = Instant::now();
     while !look_again() && begun.elapsed() < PATIENCE {
         std::thread::yield_now();
     }
-    bound()
+    bound().iter().map(Bound::library)
 }
 
 /// Searches if the dynamic linker's list has moved since the last search, and if no other thread is
@@ -63,7 +64,7 @@ pub fn libraries() -> &'static [&'static Library] {
 pub fn look_again() -> bool {
     let generation = objects::generation();
     if EXITING.load(Ordering::Relaxed)
-        || current().is_some_and(|bound| bound.generation == generation)
+        || current().is_some_and(|list| list.generation == generation)
     {
         return true;
     }
@@ -94,9 +95,8 @@ pub fn searches() -> u64 {
 
 /// Libraries that were found and cannot be driven, with the reason.
 pub fn refused() -> Vec<(std::path::PathBuf, String)> {
-    current().map_or_else(Vec::new, |bound| {
-        bound
-            .refused
+    current().map_or_else(Vec::new, |list| {
+        list.refused
             .iter()
             .map(|(object, error)| (object.path.clone(), error.to_string()))
             .collect()
@@ -106,43 +106,44 @@ pub fn refused() -> Vec<(std::path::PathBuf, String)> {
 fn search(generation: objects::Generation) {
     SCANS.fetch_add(1, Ordering::Relaxed);
     let known = bound();
-    let mut libraries = known.to_vec();
+    let mut bound = known.to_vec();
     let mut refused = Vec::new();
     for object in objects::loaded() {
-        let bound_already = libraries
-            .iter()
-            .any(|library| object.segments.first().is_some_and(|own| library.contains(own.start)));
-        if bound_already {
+        let known = object
+            .segments
+            .first()
+            .is_some_and(|own| bound.iter().any(|bound| bound.library().contains(own.start)));
+        if known {
             continue;
         }
-        if libraries.len() == MOST {
+        if bound.len() == MOST {
             refused.push((object, BindError::TooMany));
             break;
         }
         match Library::bind(object.clone()) {
-            Ok(Some(library)) => libraries.push(Box::leak(Box::new(library))),
+            Ok(Some(library)) => bound.push(Bound::new(Box::leak(Box::new(library)))),
             Ok(None) => {}
             Err(error) => refused.push((object, error)),
         }
     }
-    if libraries.len() > known.len() {
+    if bound.len() > known.len() {
         // Registered after the libraries' own exit handlers, which their calibration has brought
         // about at the latest, so that it runs before them.
         exit::before_earlier_handlers(stop);
     }
-    publish(Bound { libraries, refused, generation });
+    publish(List { bound, refused, generation });
 }
 
-fn publish(bound: Bound) {
+fn publish(list: List) {
     if !EXITING.load(Ordering::SeqCst) {
-        BOUND.store(Box::into_raw(Box::new(bound)), Ordering::Release);
+        LIST.store(Box::into_raw(Box::new(list)), Ordering::Release);
     }
 }
 
 /// From now on no guard touches a libcrypto: the process exits.
 fn stop() {
     EXITING.store(true, Ordering::SeqCst);
-    BOUND.store(std::ptr::null_mut(), Ordering::Release);
+    LIST.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 /// In the child of a fork: a search that another thread was making will never end.

@@ -1,0 +1,77 @@
+//! The look that a guard takes at a queue: a few loads, the same for each library.
+
+use super::library::{Library, ThreadState};
+use super::reader::{Reader, Step};
+use crate::sys::thread::Key;
+
+/// What a look has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Glance {
+    /// The thread has no state in the library.
+    Absent,
+    /// It has one, and its queue is empty.
+    Clean,
+    /// There are errors in its queue.
+    Dirty,
+}
+
+/// A bound library, with what a look needs copied out of it, so that it lies in one cache line.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    library: &'static Library,
+    /// The key behind which the state is, where it is there directly.
+    direct: Option<Key>,
+    /// Byte offset in the state of the ring's two ends.
+    ends: usize,
+    shares_states: bool,
+}
+
+impl Bound {
+    pub(super) fn new(library: &'static Library) -> Self {
+        let (direct, ends) = match library.reader() {
+            Reader::Key(path) if path.step == Step::Direct => (Some(path.key), path.layout.ends()),
+            Reader::Key(_) | Reader::Table(_) | Reader::PublicApi(_) => (None, 0),
+        };
+        Self { library, direct, ends, shares_states: library.shares_states() }
+    }
+
+    /// The library.
+    #[inline]
+    #[must_use]
+    pub fn library(&self) -> &'static Library {
+        self.library
+    }
+
+    /// As [`Library::shares_states`].
+    #[inline]
+    #[must_use]
+    pub fn shares_states(&self) -> bool {
+        self.shares_states
+    }
+
+    /// Looks at the calling thread's queue; see [`Library::state`].
+    #[inline(always)]
+    #[must_use]
+    pub fn glance(&self) -> Glance {
+        let Some(key) = self.direct else { return self.ask() };
+        let state = key.value();
+        if state.is_null() {
+            return Glance::Absent;
+        }
+        // SAFETY: calibration has shown that the key's value is the calling thread's ERR_STATE, in
+        // which `ends` is the offset of `top` and `bottom`.
+        let ends = unsafe { state.byte_add(self.ends) };
+        // SAFETY: as above: two aligned ints, which only this thread writes to.
+        let [top, bottom] = unsafe { ends.cast::<[i32; 2]>().read() };
+        if top == bottom { Glance::Clean } else { Glance::Dirty }
+    }
+
+    #[inline(never)]
+    fn ask(&self) -> Glance {
+        match self.library.state() {
+            ThreadState::Absent => Glance::Absent,
+            ThreadState::Present { depth: 0 } => Glance::Clean,
+            ThreadState::Present { .. } => Glance::Dirty,
+        }
+    }
+}
