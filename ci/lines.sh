@@ -15,7 +15,6 @@ shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(1.0.2 1.1.1 3.0 hidden 3.6 4.0 aws-lc)
-root=$PWD
 mkdir -p "${SSLSWEEP_LINES_DIR:-.cache/lines}"
 lines=$(cd "${SSLSWEEP_LINES_DIR:-.cache/lines}" && pwd)
 jobs=${SSLSWEEP_JOBS:-$(nproc)}
@@ -73,15 +72,16 @@ cached_crate() {
     done
 }
 
-# install NAME PIN BUILDER ARGUMENT...: runs BUILDER, which fills $work/out, unless the line is there
-# with the same PIN, a text that changes whenever the result would.
+# install NAME ORIGIN BUILDER ARGUMENT...: runs BUILDER, which fills $work/out, unless the line is
+# there and neither its builder nor what that is called with has changed since.
 install() {
-    local name=$1 pin=$2 started=$SECONDS
+    local name=$1 origin=$2 started=$SECONDS pin
     shift 2
+    pin="$origin; $*; $(declare -f "$1" | sha256sum)"
     if [[ -f $lines/$name/pin && $(<"$lines/$name/pin") == "$pin" ]]; then
         return
     fi
-    say "installing $name ($pin)"
+    say "installing $name ($origin)"
     work=$(mktemp -d "$lines/.work.XXXXXX")
     mkdir "$work/out"
     "$@"
@@ -90,6 +90,7 @@ install() {
     mv "$work/out" "$lines/$name"
     rm -rf "$work"
     work=
+    publish
     say "installed $name in $((SECONDS - started)) s"
 }
 
@@ -158,8 +159,8 @@ system_library() {
     printf '%s\n' "$path"
 }
 
-# The system's own library is used where it is: only its version is noted, and looked at again
-# when an upgrade has replaced the file.
+# The system's own library is used where it is: only its version is noted. The third argument, its
+# date and size, is there to have it looked at again when an upgrade has replaced the file.
 from_system() {
     check_version "$1" "$2" 'OpenSSL 3.0.*'
     printf '%s\n' "$1" >"$work/out/libcrypto"
@@ -180,7 +181,7 @@ line() {
         local libcrypto libssl
         libcrypto=$(system_library libcrypto.so.3)
         libssl=$(system_library libssl.so.3)
-        install 3.0 "Debian libssl3, $(stat -Lc '%n of %y' "$libcrypto")" from_system "$libcrypto" "$libssl"
+        install 3.0 'Debian libssl3' from_system "$libcrypto" "$libssl" "$(stat -Lc '%y %s' "$libcrypto")"
         ;;
     3.6)
         install 3.6 'crate openssl-src 300.6.1+3.6.3' from_openssl_src 300.6.1+3.6.3 \
@@ -240,7 +241,7 @@ entry() {
 }
 
 # Lists what is installed, whichever lines this run was asked for.
-write_manifest() {
+manifest() {
     local name separator='['
     for name in 1.0.2 1.1.1 3.0 3.6 4.0 aws-lc hidden; do
         [[ -f $lines/$name/pin ]] || continue
@@ -249,6 +250,11 @@ write_manifest() {
         separator=','
     done
     printf '\n]\n'
+}
+
+publish() {
+    manifest >"$lines/.lines.json"
+    mv "$lines/.lines.json" "$lines/lines.json"
 }
 
 [[ $(uname -sm) == 'Linux x86_64' ]] ||
@@ -263,10 +269,5 @@ for name in "${@:-${ALL[@]}}"; do
     line "$name"
 done
 
-write_manifest >"$lines/.lines.json"
-if ! cmp -s "$lines/.lines.json" "$lines/lines.json"; then
-    mv "$lines/.lines.json" "$lines/lines.json"
-    say "wrote ${lines#"$root"/}/lines.json"
-else
-    rm "$lines/.lines.json"
-fi
+# Also when nothing was installed: the folder may have been moved or copied.
+publish
