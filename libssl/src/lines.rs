@@ -1,0 +1,133 @@
+//! The manifest of the libraries that `make setup` has put ready.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::load::{LoadError, Tls};
+
+/// One entry of the manifest as it is written.
+#[derive(Deserialize)]
+struct Written {
+    name: String,
+    version: String,
+    libcrypto: Option<PathBuf>,
+    libssl: Option<PathBuf>,
+}
+
+/// One library of the manifest.
+#[derive(Debug, Clone)]
+pub struct LineFiles {
+    /// The line's name: `1.0.2`, `3.0`.
+    pub name: String,
+    /// Its release: `1.0.2o`.
+    pub version: String,
+    /// The file of libcrypto.
+    pub libcrypto: PathBuf,
+    /// The file of libssl.
+    pub libssl: PathBuf,
+}
+
+/// Why the libraries are not known.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinesError {
+    /// No manifest from the current directory upward.
+    #[error("there is no .cache/lines/lines.json in {} or above; run make setup, or set SSLSWEEP_LINES to a manifest", from.display())]
+    NotFound {
+        /// Where the search began.
+        from: PathBuf,
+    },
+    /// The manifest cannot be read.
+    #[error("cannot read {}: {source}; run make setup, or set SSLSWEEP_LINES to a manifest", path.display())]
+    Unreadable {
+        /// The manifest.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// The manifest is not what `make setup` writes.
+    #[error("{} is not a manifest of libraries ({source}); run make setup again", path.display())]
+    Malformed {
+        /// The manifest.
+        path: PathBuf,
+        /// What does not fit.
+        source: serde_json::Error,
+    },
+    /// A library of the manifest is gone.
+    #[error("{} of line {name} is gone; run make setup", path.display())]
+    LibraryMissing {
+        /// The line.
+        name: String,
+        /// The file that is not there.
+        path: PathBuf,
+    },
+    /// A line that was asked for is not in the manifest.
+    #[error("line {name} is not among the libraries put ready ({known}); run make setup")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+/// The libraries of the manifest: of the file that SSLSWEEP_LINES names, or else of
+/// `.cache/lines/lines.json` in the current directory or above.
+///
+/// # Errors
+/// One of [`LinesError`], also when a library that the manifest lists is gone.
+pub fn lines() -> Result<Vec<LineFiles>, LinesError> {
+    read(&manifest()?)
+}
+
+impl LineFiles {
+    /// The line of that name.
+    ///
+    /// # Errors
+    /// One of [`LinesError`].
+    pub fn named(name: &str) -> Result<Self, LinesError> {
+        let lines = lines()?;
+        let known = lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = lines.into_iter().find(|line| line.name == name);
+        found.ok_or_else(|| LinesError::Unknown { name: name.to_owned(), known })
+    }
+
+    /// Loads the line's libssl with its libcrypto.
+    ///
+    /// # Errors
+    /// One of [`LoadError`].
+    pub fn load(&self) -> Result<&'static Tls, LoadError> {
+        Tls::load(&self.libssl, Some(&self.libcrypto))
+    }
+}
+
+fn manifest() -> Result<PathBuf, LinesError> {
+    if let Some(named) = std::env::var_os("SSLSWEEP_LINES") {
+        return Ok(named.into());
+    }
+    let from = std::env::current_dir().unwrap_or_default();
+    let found = from.ancestors().map(|folder| folder.join(".cache/lines/lines.json"));
+    let found = found.into_iter().find(|path| path.is_file());
+    found.ok_or(LinesError::NotFound { from })
+}
+
+fn read(path: &Path) -> Result<Vec<LineFiles>, LinesError> {
+    let owned = || path.to_path_buf();
+    let text =
+        std::fs::read(path).map_err(|source| LinesError::Unreadable { path: owned(), source })?;
+    let written: Vec<Written> = serde_json::from_slice(&text)
+        .map_err(|source| LinesError::Malformed { path: owned(), source })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut lines = Vec::new();
+    for Written { name, version, libcrypto, libssl } in written {
+        // An entry without them is an object for other tests: a library with OpenSSL hidden in it.
+        let (Some(libcrypto), Some(libssl)) = (libcrypto, libssl) else { continue };
+        let (libcrypto, libssl) = (folder.join(libcrypto), folder.join(libssl));
+        if let Some(path) = [&libcrypto, &libssl].into_iter().find(|path| !path.is_file()) {
+            return Err(LinesError::LibraryMissing { name, path: path.clone() });
+        }
+        lines.push(LineFiles { name, version, libcrypto, libssl });
+    }
+    Ok(lines)
+}

@@ -1,0 +1,125 @@
+//! What `Tls::load` says about files that are no libssl.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sslsweep_libssl::{LoadError, Tls, lines};
+
+/// A folder of this test, gone when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> std::io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("sslsweep-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> std::io::Result<PathBuf> {
+        let path = self.0.join(name);
+        fs::write(&path, content)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+type TestResult = Result<(), Box<dyn std::error::Error>>;
+
+fn refuse(path: &Path) -> LoadError {
+    Tls::load(path, None).expect_err("it was loaded")
+}
+
+/// A libssl of the manifest.
+fn genuine() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let line = lines()?.into_iter().next().ok_or("the manifest lists no library")?;
+    Ok(fs::read(line.libssl)?)
+}
+
+#[test]
+fn a_missing_file_with_a_hint_at_its_neighbour() -> TestResult {
+    let folder = Folder::new("missing")?;
+    folder.file("libssl.so.3", b"")?;
+    let error = refuse(&folder.0.join("libssl.so"));
+    assert!(
+        matches!(&error, LoadError::Missing { near: Some(near), .. } if near.ends_with("libssl.so.3"))
+    );
+    assert!(error.to_string().contains("did you mean"), "{error}");
+    assert!(matches!(
+        refuse(Path::new("/nonexistent/libssl.so.3")),
+        LoadError::Missing { near: None, .. }
+    ));
+    Ok(())
+}
+
+#[test]
+fn a_folder_and_a_text_file() -> TestResult {
+    let folder = Folder::new("text")?;
+    assert!(matches!(refuse(&folder.0), LoadError::NotAFile { .. }));
+    let script = folder.file("libssl.so", b"INPUT(libssl.so.3)\n")?;
+    assert!(matches!(refuse(&script), LoadError::NotElf { .. }));
+    assert!(matches!(refuse(&folder.file("empty", b"")?), LoadError::NotElf { .. }));
+    Ok(())
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused_before_it_is_mapped() -> TestResult {
+    let folder = Folder::new("cut")?;
+    let whole = genuine()?;
+    for length in [4, 5, 16, 63, 64, 100, 1000, whole.len() / 2, whole.len() - 1] {
+        let error = refuse(&folder.file("libssl.so", &whole[..length])?);
+        assert!(matches!(error, LoadError::Truncated { .. }), "{length}: {error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn other_machines_and_other_kinds_of_file() -> TestResult {
+    let folder = Folder::new("foreign")?;
+    let whole = genuine()?;
+    let changed = |at: usize, byte: u8| {
+        let mut copy = whole.clone();
+        copy[at] = byte;
+        folder.file("libssl.so", &copy)
+    };
+    assert!(matches!(refuse(&changed(4, 1)?), LoadError::WrongClass { .. }));
+    assert!(matches!(refuse(&changed(18, 0xf3)?), LoadError::WrongMachine { found: 243, .. }));
+    assert!(matches!(refuse(&changed(16, 2)?), LoadError::NotShared { .. }));
+    Ok(())
+}
+
+#[test]
+fn a_library_that_is_no_libssl() -> TestResult {
+    let line = lines()?.into_iter().next().ok_or("the manifest lists no library")?;
+    let error = refuse(&line.libcrypto);
+    assert!(matches!(error, LoadError::MissingSymbol { .. }), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_libssl_without_what_it_needs() -> TestResult {
+    let line = lines()?.into_iter().find(|line| line.name.starts_with("1."));
+    let Some(line) = line else { return Ok(()) };
+    let folder = Folder::new("alone")?;
+    let alone = folder.file("libssl.so", &fs::read(line.libssl)?)?;
+    // The oldest line, which no other test of this process loads.
+    let error = match Tls::load(&alone, None) {
+        Err(error) => error,
+        Ok(_) => return Err("it was loaded although its libcrypto is not there".into()),
+    };
+    assert!(matches!(&error, LoadError::Linker { .. }), "{error}");
+    Ok(())
+}
+
+#[test]
+fn the_wrong_libcrypto() -> TestResult {
+    let lines = lines()?;
+    let [.., one, other] = &lines[..] else { return Ok(()) };
+    let error = Tls::load(&one.libssl, Some(&other.libcrypto)).expect_err("it was loaded");
+    assert!(matches!(error, LoadError::OtherLibcrypto { .. }), "{error}");
+    Ok(())
+}
