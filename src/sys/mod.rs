@@ -1,6 +1,7 @@
 //! The process as the dynamic linker and the C library see it. No OpenSSL words here.
 
 pub mod dl;
+pub mod elf;
 pub mod exit;
 pub mod fork;
 pub mod memory;
