@@ -370,10 +370,7 @@ impl Elf {
         self.defined().any(|defined| defined == name.as_bytes())
     }
 
-    /// Shows the read-only data to `visit`, a piece at a time, until it returns false.
-    ///
-    /// Pieces overlap by `overlap` bytes within a range of the file, so that what is no longer than
-    /// that is seen whole at least once (and perhaps twice).
+    /// Shows the read-only data to `visit`, a piece at a time, until it returns false; see [`scan`].
     ///
     /// # Errors
     /// [`ElfError::Read`] when the operating system fails a read, [`ElfError::Truncated`] when the
@@ -381,31 +378,14 @@ impl Elf {
     pub fn scan(
         &self,
         overlap: usize,
-        mut visit: impl FnMut(Piece<'_>) -> bool,
+        visit: impl FnMut(Piece<'_>) -> bool,
     ) -> Result<(), ElfError> {
-        let overlap = overlap.min(CHUNK / 2);
-        let mut buffer = vec![0; CHUNK];
-        for range in &self.read_only {
-            let mut start = range.start;
-            while start < range.end {
-                let length =
-                    usize::try_from(range.end - start).map_or(CHUNK, |rest| rest.min(CHUNK));
-                let piece = &mut buffer[..length];
-                self.file.read_exact_at(piece, start).map_err(|error| match error.kind() {
-                    io::ErrorKind::UnexpectedEof => {
-                        ElfError::Truncated { path: self.path.clone(), what: "read-only data" }
-                    }
-                    _ => ElfError::Read { path: self.path.clone(), source: error },
-                })?;
-                let end = start + length as u64;
-                let (is_first, is_last) = (start == range.start, end == range.end);
-                if !visit(Piece { bytes: piece, is_first, is_last }) {
-                    return Ok(());
-                }
-                start = if is_last { end } else { end - overlap as u64 };
+        scan(&self.file, &self.read_only, overlap, visit).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                ElfError::Truncated { path: self.path.clone(), what: "read-only data" }
             }
-        }
-        Ok(())
+            _ => ElfError::Read { path: self.path.clone(), source: error },
+        })
     }
 
     fn names(&self, defined: bool) -> impl Iterator<Item = &[u8]> {
@@ -417,7 +397,7 @@ impl Elf {
     }
 }
 
-/// A piece of read-only data; see [`Elf::scan`].
+/// A piece of a file; see [`scan`].
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
     /// The bytes.
@@ -426,6 +406,38 @@ pub struct Piece<'a> {
     pub is_first: bool,
     /// Whether the range ends here.
     pub is_last: bool,
+}
+
+/// Shows ranges of a file to `visit`, a piece at a time, until it returns false.
+///
+/// Pieces overlap by `overlap` bytes within a range, so that what is no longer than that is seen
+/// whole at least once (and perhaps twice).
+///
+/// # Errors
+/// The operating system's, and `UnexpectedEof` where the file ends before a range does.
+pub fn scan(
+    file: &File,
+    ranges: &[Range<u64>],
+    overlap: usize,
+    mut visit: impl FnMut(Piece<'_>) -> bool,
+) -> io::Result<()> {
+    let overlap = overlap.min(CHUNK / 2);
+    let mut buffer = vec![0; CHUNK];
+    for range in ranges {
+        let mut start = range.start;
+        while start < range.end {
+            let length = usize::try_from(range.end - start).map_or(CHUNK, |rest| rest.min(CHUNK));
+            let bytes = &mut buffer[..length];
+            file.read_exact_at(bytes, start)?;
+            let end = start + length as u64;
+            let (is_first, is_last) = (start == range.start, end == range.end);
+            if !visit(Piece { bytes, is_first, is_last }) {
+                return Ok(());
+            }
+            start = if is_last { end } else { end - overlap as u64 };
+        }
+    }
+    Ok(())
 }
 
 /// What is wrong with a file, before its path is known.

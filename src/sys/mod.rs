@@ -6,4 +6,5 @@ pub mod exit;
 pub mod fork;
 pub mod memory;
 pub mod objects;
+pub mod process;
 pub mod thread;
