@@ -6,9 +6,11 @@
 
 use std::path::PathBuf;
 
+mod blind;
 mod calibrate;
 mod census;
 mod entry;
+pub mod inspect;
 mod layout;
 mod library;
 mod line;
@@ -16,8 +18,10 @@ pub mod locking;
 mod look;
 mod reader;
 mod registry;
+pub mod survey;
 mod symbols;
 
+pub use blind::{BlindReason, BlindSpot, blind_spots};
 pub use census::Census;
 pub use entry::{Entry, Reason};
 pub use library::{FULL, Library, QueueSource, ThreadState};

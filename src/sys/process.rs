@@ -24,7 +24,9 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 #[non_exhaustive]
 pub enum ProcessError {
     /// There is no such process (any more).
-    #[error("process {pid}: there is none of that number, or it has ended; look for it with `pgrep -l NAME`")]
+    #[error(
+        "process {pid}: there is none of that number, or it has ended; look for it with `pgrep -l NAME`"
+    )]
     Gone {
         /// The number asked for.
         pid: u32,
@@ -41,13 +43,17 @@ pub enum ProcessError {
         user: u32,
     },
     /// It has ended and waits for its parent; nothing is mapped.
-    #[error("process {pid}: has ended and only waits for its parent (a zombie); give a process that runs")]
+    #[error(
+        "process {pid}: has ended and only waits for its parent (a zombie); give a process that runs"
+    )]
     Zombie {
         /// The number asked for.
         pid: u32,
     },
     /// A thread of the kernel, which has no program.
-    #[error("process {pid}: is a thread of the kernel and runs no program; give a process that does")]
+    #[error(
+        "process {pid}: is a thread of the kernel and runs no program; give a process that does"
+    )]
     Kernel {
         /// The number asked for.
         pid: u32,
@@ -203,8 +209,7 @@ impl Process {
         inside.push(&object.path);
         let mut first = None;
         for path in [Path::new(&inside), &object.path] {
-            let opened =
-                OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+            let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
             let is_it = opened
                 .as_ref()
                 .is_ok_and(|file| file.metadata().is_ok_and(|found| found.ino() == object.inode));
@@ -233,7 +238,8 @@ impl Process {
         }
         let stat = self.read("stat")?;
         // The name in parentheses may hold spaces and parentheses: count from its end.
-        let fields = stat.iter().rposition(|&byte| byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
+        let fields =
+            stat.iter().rposition(|&byte| byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
         let fields = String::from_utf8_lossy(fields);
         let mut fields = fields.split_ascii_whitespace();
         let state = fields.next().unwrap_or_default();
@@ -326,7 +332,8 @@ impl<'a> Entry<'a> {
         let (range, permissions, offset) = (field()?, field()?, field()?);
         let (device, inode) = (field()?, field()?);
         let path = rest.trim_ascii_start();
-        let number = |text: &[u8], base| u64::from_str_radix(std::str::from_utf8(text).ok()?, base).ok();
+        let number =
+            |text: &[u8], base| u64::from_str_radix(std::str::from_utf8(text).ok()?, base).ok();
         let dash = range.iter().position(|&byte| byte == b'-')?;
         let range = number(&range[..dash], 16)?..number(&range[dash + 1..], 16)?;
         Some(Self {
@@ -389,7 +396,9 @@ mod tests {
         assert!(objects.iter().any(|object| object.path.ends_with("libc.so.6")));
         assert!(objects.iter().all(|object| object.path.is_absolute()), "{objects:?}");
         for object in &objects {
-            process.open(object).unwrap_or_else(|error| panic!("{}: {error}", object.path.display()));
+            process
+                .open(object)
+                .unwrap_or_else(|error| panic!("{}: {error}", object.path.display()));
         }
     }
 
