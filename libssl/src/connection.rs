@@ -1,6 +1,7 @@
 //! One TLS connection.
 
 use std::ffi::{CStr, c_int};
+use std::mem::ManuallyDrop;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -161,6 +162,18 @@ impl<T> Connection<T> {
     #[must_use]
     pub fn tls(&self) -> &'static Tls {
         self.tls
+    }
+
+    /// Ends the TLS part, without a close_notify, and gives the transport back.
+    ///
+    /// See [SSL_free(3)](https://docs.openssl.org/master/man3/SSL_free/).
+    #[doc(alias = "SSL_free")]
+    pub fn into_transport(self) -> T {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the only reference to the SSL, which nothing uses after this: `this` is not dropped.
+        unsafe { (this.tls.symbols.SSL_free)(this.raw.as_ptr()) };
+        // SAFETY: `this` is not dropped, so that the transport is taken out once.
+        unsafe { std::ptr::read(&raw const this.transport) }
     }
 
     /// The transport below the connection.

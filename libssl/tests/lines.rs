@@ -3,6 +3,7 @@
 mod common;
 
 use std::ffi::{c_int, c_void};
+use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
@@ -279,7 +280,7 @@ fn over_a_socket_and_from_thread_to_thread() -> TestResult {
             (Outcome::Done(_), Outcome::Done(_))
         ) {}
         assert_eq!(client.write(b"moved"), Outcome::Done(5));
-        let read = std::thread::spawn(move || {
+        let received = std::thread::spawn(move || {
             let mut buffer = [0; 16];
             loop {
                 match server.read(&mut buffer) {
@@ -288,9 +289,14 @@ fn over_a_socket_and_from_thread_to_thread() -> TestResult {
                 }
             }
         });
-        let (outcome, buffer) = read.join().map_err(|_| "the thread panicked")?;
+        let (outcome, buffer) = received.join().map_err(|_| "the thread panicked")?;
         assert_eq!(outcome, Outcome::Done(5));
         assert_eq!(&buffer[..5], b"moved");
+        // The thread has ended the server's connection.
+        let mut rest = Vec::new();
+        let outgoing = client.into_transport();
+        outgoing.set_nonblocking(false)?;
+        (&outgoing).read_to_end(&mut rest)?;
         Ok(())
     })
 }
