@@ -46,7 +46,8 @@ fn rust_files(folder: &str) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fs::read_to_string(root().join(path))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// What the root of the shim re-exports: name to room, and the rooms re-exported with a `*`.
@@ -236,7 +237,9 @@ mod control {
              `probe -> hygiene, libcrypto, sys` · `hygiene -> libcrypto, sys` ·\n`libcrypto -> sys` · `sys -> libc`.\n\
              ## Next\n`unsafe` lives in `src/sys` and `libssl`; the rest forbids it.\n",
         );
-        let lib = Source::read("pub use hygiene::{Guard, policy::Policy as Rule};\npub use probe::Snapshot;");
+        let lib = Source::read(
+            "pub use hygiene::{Guard, policy::Policy as Rule};\npub use probe::Snapshot;",
+        );
         let reexports = Reexports::read(&lib, &page);
         let (path, source) = (Path::new(path), Source::read(text));
         let mut wrong = misdirected(path, &source, &page, &reexports);
@@ -263,12 +266,20 @@ mod control {
     fn a_path_against_the_arrows_is_reported() {
         offends("src/sys/thread.rs", "\nuse crate::hygiene::Guard;", ":2: `sys` uses `hygiene`");
         offends("src/libcrypto/mod.rs", "fn f() { crate::probe::look() }", "uses `probe`");
-        offends("src/libcrypto/mod.rs", "fn f() { :: sslsweep :: probe :: look() }", "uses `probe`");
+        offends(
+            "src/libcrypto/mod.rs",
+            "fn f() { :: sslsweep :: probe :: look() }",
+            "uses `probe`",
+        );
         offends("src/libcrypto/mod.rs", "use super::super::hygiene::Guard;", "uses `hygiene`");
         offends("src/libcrypto.rs", "use crate::Guard;", "uses `hygiene`");
         offends("libssl/src/lib.rs", "pub use sslsweep::{sys::dl, Rule};", "uses `hygiene`");
         offends("libssl/src/lib.rs", "use sslsweep::Snapshot as S;", "uses `probe`");
-        offends("cli/src/main.rs", "use sslsweep::{\n  probe::Probe,\n  sys::{self, dl},\n};", ":3: `cli` uses `sys`");
+        offends(
+            "cli/src/main.rs",
+            "use sslsweep::{\n  probe::Probe,\n  sys::{self, dl},\n};",
+            ":3: `cli` uses `sys`",
+        );
         offends("src/probe/mod.rs", "use sslsweep_libssl::Library;", "uses `libssl`");
         offends("src/probe/mod.rs", "let x = libc::getpid();", "uses `libc`");
         offends("src/probe/mod.rs", "use libc as c;", "uses `libc`");
@@ -280,7 +291,10 @@ mod control {
     fn a_path_along_the_arrows_passes() {
         passes("src/sys/thread.rs", "use libc::c_int; use super::dl; use std::sync::Arc;");
         passes("src/hygiene/mod.rs", "use crate::{libcrypto::{self, Line}, sys::thread::id};");
-        passes("cli/src/main.rs", "use crate::sys; use sslsweep::{Guard, probe}; use sslsweep_libssl::Tls;");
+        passes(
+            "cli/src/main.rs",
+            "use crate::sys; use sslsweep::{Guard, probe}; use sslsweep_libssl::Tls;",
+        );
         passes("libssl/src/lib.rs", "use crate::probe; fn f(x: my::libc::T) {}");
         passes("src/lib.rs", "pub use crate::probe::Probe;");
         passes(
@@ -297,8 +311,15 @@ mod control {
 
     #[test]
     fn unsafe_in_the_wrong_place_is_reported() {
-        offends("src/hygiene/mod.rs", "fn f() {\n unsafe { g() } }", "src/hygiene/mod.rs:2: `unsafe`");
-        passes("src/hygiene/mod.rs", "#![forbid(unsafe_code)] // unsafe\nconst S: &str = \"unsafe\";");
+        offends(
+            "src/hygiene/mod.rs",
+            "fn f() {\n unsafe { g() } }",
+            "src/hygiene/mod.rs:2: `unsafe`",
+        );
+        passes(
+            "src/hygiene/mod.rs",
+            "#![forbid(unsafe_code)] // unsafe\nconst S: &str = \"unsafe\";",
+        );
         passes("libssl/src/lib.rs", "unsafe fn f() {}");
     }
 

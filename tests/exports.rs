@@ -63,10 +63,15 @@ impl Shared {
 
     /// What this object has and the shim must not have, given the symbols of OpenSSL.
     fn offences(&self, openssl: &BTreeSet<String>) -> Vec<String> {
-        let natives = self.exports.iter().filter(|name| name.starts_with("Java_org_apache_tomcat_jni_"));
+        let natives =
+            self.exports.iter().filter(|name| name.starts_with("Java_org_apache_tomcat_jni_"));
         let taken = self.exports.intersection(openssl);
-        let needed = self.needed.iter().filter(|name| name.starts_with("libssl") || name.starts_with("libcrypto"));
-        let mut found: Vec<String> = natives.map(|name| format!("native of Tomcat: {name}")).collect();
+        let needed = self
+            .needed
+            .iter()
+            .filter(|name| name.starts_with("libssl") || name.starts_with("libcrypto"));
+        let mut found: Vec<String> =
+            natives.map(|name| format!("native of Tomcat: {name}")).collect();
         found.extend(taken.map(|name| format!("symbol of OpenSSL: {name}")));
         found.extend(needed.map(|name| format!("needs {name}")));
         if !self.nodelete {
@@ -82,7 +87,8 @@ fn libraries() -> Vec<PathBuf> {
         .map_or_else(|| root().join(".cache/lines/lines.json"), PathBuf::from);
     let text = fs::read_to_string(&list)
         .unwrap_or_else(|error| panic!("{}: {error}; run `make setup` first", list.display()));
-    let lines: Vec<serde_json::Value> = serde_json::from_str(&text).expect("lines.json is a JSON list");
+    let lines: Vec<serde_json::Value> =
+        serde_json::from_str(&text).expect("lines.json is a JSON list");
     let files = lines.iter().flat_map(|line| [&line["libcrypto"], &line["libssl"]]);
     files.filter_map(|file| file.as_str()).map(PathBuf::from).collect()
 }
@@ -94,7 +100,8 @@ fn symbols_of_openssl() -> BTreeSet<String> {
 #[test]
 fn exports_equal_the_list() {
     let list = root().join("exports/libsslsweep.txt");
-    let found: String = Shared::read(&shim()).exports.iter().map(|name| format!("{name}\n")).collect();
+    let found: String =
+        Shared::read(&shim()).exports.iter().map(|name| format!("{name}\n")).collect();
     if std::env::var_os("SSLSWEEP_BLESS").is_some() {
         fs::write(&list, &found).expect("the list can be written");
     }
@@ -116,7 +123,9 @@ fn has_nothing_of_others() {
 #[test]
 fn offenders_are_reported() {
     let openssl = symbols_of_openssl();
-    for symbol in ["ERR_clear_error", "ERR_remove_thread_state", "SSL_get_error", "OPENSSL_thread_stop"] {
+    for symbol in
+        ["ERR_clear_error", "ERR_remove_thread_state", "SSL_get_error", "OPENSSL_thread_stop"]
+    {
         assert!(openssl.contains(symbol), "{symbol} is in none of {:?}", libraries());
     }
     let mut needing = 0;
@@ -124,18 +133,21 @@ fn offenders_are_reported() {
         let library = Shared::read(&file);
         let offences = library.offences(&openssl);
         assert!(
-            offences.iter().filter(|offence| offence.starts_with("symbol of OpenSSL")).count() > 100,
+            offences.iter().filter(|offence| offence.starts_with("symbol of OpenSSL")).count()
+                > 100,
             "{}: {offences:?}",
             file.display()
         );
-        needing += usize::from(offences.iter().any(|offence| offence.starts_with("needs libcrypto")));
+        needing +=
+            usize::from(offences.iter().any(|offence| offence.starts_with("needs libcrypto")));
     }
     assert!(needing >= 1, "no libssl was found to need its libcrypto");
 
     let folder = std::env::temp_dir().join(format!("sslsweep-exports-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a temporary folder");
     let (source, object) = (folder.join("native.c"), folder.join("native.so"));
-    fs::write(&source, "int Java_org_apache_tomcat_jni_SSL_version(void) { return 0; }\n").expect("a source");
+    fs::write(&source, "int Java_org_apache_tomcat_jni_SSL_version(void) { return 0; }\n")
+        .expect("a source");
     let compiled = Command::new("cc").arg("-shared").arg("-o").args([&object, &source]).status();
     assert!(compiled.expect("cc runs").success(), "cc failed");
     let offences = Shared::read(&object).offences(&openssl);

@@ -18,6 +18,7 @@ pub const MOST: usize = 16;
 
 struct List {
     bound: Vec<Bound>,
+    libraries: Vec<&'static Library>,
     refused: Vec<(objects::Object, BindError)>,
     generation: objects::Generation,
 }
@@ -49,12 +50,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All libraries, searching first if something was loaded since the last search. Waits, for
 /// a second at most, for a search that is under way.
-pub fn libraries() -> impl Iterator<Item = &'static Library> {
+pub fn libraries() -> &'static [&'static Library] {
     let begun = Instant::now();
     while !look_again() && begun.elapsed() < PATIENCE {
         std::thread::yield_now();
     }
-    bound().iter().map(Bound::library)
+    current().map_or(&[], |list| &list.libraries)
 }
 
 /// Searches if the dynamic linker's list has moved since the last search, and if no other thread is
@@ -131,7 +132,8 @@ fn search(generation: objects::Generation) {
         // about at the latest, so that it runs before them.
         exit::before_earlier_handlers(stop);
     }
-    publish(List { bound, refused, generation });
+    let libraries = bound.iter().map(Bound::library).collect();
+    publish(List { bound, libraries, refused, generation });
 }
 
 fn publish(list: List) {

@@ -19,7 +19,8 @@ impl Page {
     /// When the page has no arrows or no such sentence.
     pub fn read(text: &str) -> Self {
         let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let section = text.split("## Who may use whom").nth(1).expect("a section on who may use whom");
+        let section =
+            text.split("## Who may use whom").nth(1).expect("a section on who may use whom");
         let section = section.split("\n## ").next().unwrap_or(section);
         for quoted in quotes(section) {
             if let Some((room, uses)) = quoted.split_once(" -> ") {
@@ -32,7 +33,8 @@ impl Page {
         let outside = arrows.values().flatten().filter(|used| !arrows.contains_key(*used));
         let outside = outside.cloned().collect();
 
-        let sentence = text.split("`unsafe` lives in ").nth(1).expect("a sentence on where unsafe lives");
+        let sentence =
+            text.split("`unsafe` lives in ").nth(1).expect("a sentence on where unsafe lives");
         let sentence = sentence.split(';').next().unwrap_or(sentence);
         let unsafe_folders = quotes(sentence).map(str::to_owned).collect();
         Self { arrows, outside, unsafe_folders }
