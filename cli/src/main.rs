@@ -1,6 +1,10 @@
 //! The `sslsweep` command.
 #![forbid(unsafe_code)]
 
+mod load;
+
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -11,8 +15,17 @@ struct Arguments {
 }
 
 #[derive(Subcommand)]
-enum Command {}
+enum Command {
+    /// Send verified PUTs to a TLS server
+    Load(load::LoadArguments),
+}
 
-fn main() {
-    match Arguments::parse().command {}
+fn main() -> ExitCode {
+    let outcome: Result<ExitCode, Box<dyn std::error::Error>> = match Arguments::parse().command {
+        Command::Load(arguments) => load::run(arguments).map_err(Into::into),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("sslsweep: {error}");
+        ExitCode::FAILURE
+    })
 }

@@ -1,0 +1,141 @@
+//! The lines of JSON that `sslsweep load` prints.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Four times a second while a round runs.
+#[derive(Debug, Serialize)]
+pub struct Progress {
+    /// `progress`.
+    pub event: &'static str,
+    /// Requests answered and verified so far.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Healthy connections that the server ended.
+    pub false_closes: u64,
+    /// Misbehaving clients so far.
+    pub misbehaved: u64,
+}
+
+/// One round.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Round {
+    /// Requests answered.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Wall time.
+    pub seconds: f64,
+    /// Requests a second.
+    pub requests_per_second: f64,
+    /// Millions of bytes of body a second.
+    pub mb_per_second: f64,
+}
+
+impl Round {
+    /// Rates from counts.
+    pub fn new(requests: u64, bytes: u64, seconds: f64) -> Self {
+        let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+        Self {
+            requests,
+            bytes,
+            seconds,
+            requests_per_second: rate(requests as f64),
+            mb_per_second: rate(bytes as f64 / 1e6),
+        }
+    }
+}
+
+/// Printed after each round.
+#[derive(Debug, Serialize)]
+pub struct RoundLine {
+    /// `round`.
+    pub event: &'static str,
+    /// Its figures.
+    #[serde(flatten)]
+    pub round: Round,
+}
+
+/// The last line.
+#[derive(Debug, Serialize)]
+pub struct Done {
+    /// `done`.
+    pub event: &'static str,
+    /// Requests answered and verified.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Wall time of all rounds.
+    pub seconds: f64,
+    /// Requests a second.
+    pub requests_per_second: f64,
+    /// Millions of bytes of body a second.
+    pub mb_per_second: f64,
+    /// Healthy connections that the server ended: in the handshake, and later.
+    pub false_closes: u64,
+    /// ... in the handshake.
+    pub closes_in_handshake: u64,
+    /// ... kept alive, or in a request.
+    pub closes_in_request: u64,
+    /// Waits that were given up.
+    pub timeouts: u64,
+    /// Requests sent again, after a false close or a timeout.
+    pub retries: u64,
+    /// Healthy connections opened.
+    pub connections: u64,
+    /// Misbehaving clients.
+    pub misbehaved: u64,
+    /// Bodies that arrived shorter, longer or changed.
+    pub hash_failures: u64,
+    /// Requests that could not be delivered.
+    pub lost: u64,
+    /// What went wrong, in words (the first 20).
+    pub errors: Vec<String>,
+    /// Service time of requests, retries included.
+    pub latency_us: Latency,
+    /// Connections by protocol version.
+    pub protocols: BTreeMap<String, u64>,
+    /// Each round.
+    pub rounds: Vec<Round>,
+}
+
+impl Done {
+    /// Whether every request was delivered and every body verified.
+    pub fn is_good(&self) -> bool {
+        self.hash_failures == 0 && self.lost == 0 && self.errors.is_empty()
+    }
+}
+
+/// Microseconds.
+#[derive(Debug, Serialize)]
+pub struct Latency {
+    /// Median.
+    pub p50: u64,
+    /// 90 %.
+    pub p90: u64,
+    /// 99 %.
+    pub p99: u64,
+    /// Longest.
+    pub max: u64,
+}
+
+impl Latency {
+    /// Reads the quantiles off.
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        Self { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: histogram.max() }
+    }
+}
+
+/// Prints a line of JSON. A reader that is gone ends the run: nobody is left to measure for.
+pub fn print<T: Serialize>(line: &T) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}

@@ -1,0 +1,155 @@
+//! `sslsweep load` against a stand-in server: what it must count, and when it must fail.
+
+mod standin;
+
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustls::version::{TLS12, TLS13};
+use serde_json::Value;
+
+use standin::{Faults, Standin};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn load(server: &Standin, workload: &str, options: &str) -> Result<(Output, Value), Failure> {
+    let output = Command::new(env!("CARGO_BIN_EXE_sslsweep"))
+        .args(["load", workload, "--address", &server.address, "--limit", "60", "--certificate"])
+        .arg(&server.certificate)
+        .args(options.split_whitespace())
+        .stdin(Stdio::null())
+        .output()?;
+    let last = std::str::from_utf8(&output.stdout)?.lines().last().unwrap_or_default().to_owned();
+    let done = serde_json::from_str(&last)?;
+    Ok((output, done))
+}
+
+#[test]
+fn shares_are_exact() -> Result<(), Failure> {
+    let server = Standin::start(Faults::default(), &[&TLS12, &TLS13])?;
+    let (output, done) = load(
+        &server,
+        "small",
+        "--threads 8 --requests 400 --new-connections 0.1 --misbehave 0.05 --chunked 0.25",
+    )?;
+    assert!(output.status.success(), "{done}");
+    assert_eq!(done["requests"], 400);
+    assert_eq!(done["bytes"], 400 * 4096);
+    assert_eq!(done["connections"], 40, "8 of them are the first connections of the threads");
+    assert_eq!(done["misbehaved"], 20);
+    assert_eq!(done["false_closes"], 0);
+    assert_eq!(done["protocols"]["TLSv1_3"], 40);
+    assert_eq!(server.seen.chunked.load(Relaxed), 100);
+    assert!(server.seen.broken.load(Relaxed) >= 15, "misbehaving clients were met");
+    Ok(())
+}
+
+#[test]
+fn tls_1_2_only() -> Result<(), Failure> {
+    let server = Standin::start(Faults::default(), &[&TLS12])?;
+    let (output, done) = load(&server, "small", "--threads 2 --requests 20")?;
+    assert!(output.status.success(), "{done}");
+    assert_eq!(done["protocols"], serde_json::json!({ "TLSv1_2": 2 }));
+    Ok(())
+}
+
+#[test]
+fn a_false_close_is_counted_and_nothing_is_lost() -> Result<(), Failure> {
+    let faults = Faults { drop_every: Some(10), ..Faults::default() };
+    let server = Standin::start(faults, &[&TLS13])?;
+    let (output, done) = load(&server, "small", "--threads 4 --requests 90")?;
+    assert!(output.status.success(), "{done}");
+    assert_eq!(done["requests"], 90);
+    assert!(done["false_closes"].as_u64() >= Some(9), "{done}");
+    assert_eq!(done["false_closes"], done["retries"]);
+    Ok(())
+}
+
+#[test]
+fn a_changed_byte_fails_the_run_and_names_the_request() -> Result<(), Failure> {
+    let faults = Faults { change_every: Some(25), ..Faults::default() };
+    let server = Standin::start(faults, &[&TLS13])?;
+    let (output, done) = load(&server, "small", "--threads 1 --requests 30")?;
+    assert!(!output.status.success());
+    assert_eq!(done["hash_failures"], 1);
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("request 24: sent 4096 bytes with hash"),
+        "{output:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_refusal_ends_the_run_with_the_servers_words() -> Result<(), Failure> {
+    let faults = Faults { refuse_every: Some(5), drop_every: Some(5), ..Faults::default() };
+    let server = Standin::start(faults, &[&TLS13])?;
+    let (output, done) = load(&server, "small", "--threads 1 --requests 30")?;
+    assert!(!output.status.success());
+    assert_eq!(done["errors"][0], "request 4: answered 413: too large");
+    Ok(())
+}
+
+#[test]
+fn a_server_that_is_gone_ends_the_run() -> Result<(), Failure> {
+    let mut server = Standin::start(Faults::default(), &[&TLS13])?;
+    server.address = "127.0.0.1:1".into();
+    let (output, done) = load(&server, "small", "--threads 1 --requests 1")?;
+    assert!(!output.status.success());
+    assert_eq!(done["lost"], 1);
+    Ok(())
+}
+
+#[test]
+fn large_rounds_are_timed_one_by_one() -> Result<(), Failure> {
+    let server = Standin::start(Faults::default(), &[&TLS12])?;
+    let (output, done) = load(&server, "large", "--threads 3 --rounds 4 --body 3000000")?;
+    assert!(output.status.success(), "{done}");
+    assert_eq!(done["bytes"], 36_000_000);
+    assert_eq!(done["rounds"].as_array().map(Vec::len), Some(4));
+    assert_eq!(server.seen.handshakes.load(Relaxed), 12);
+    let kept =
+        load(&server, "large", "--threads 3 --rounds 4 --body 300000 --keep-alive --chunked 0.5")?
+            .1;
+    assert_eq!(kept["connections"], 3);
+    Ok(())
+}
+
+#[test]
+fn rounds_on_demand() -> Result<(), Failure> {
+    use std::io::{BufRead, BufReader, Write};
+    let server = Standin::start(Faults::default(), &[&TLS13])?;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sslsweep"))
+        .args([
+            "load",
+            "small",
+            "--step",
+            "--threads",
+            "2",
+            "--requests",
+            "10",
+            "--address",
+            &server.address,
+        ])
+        .arg("--certificate")
+        .arg(&server.certificate)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut orders = child.stdin.take().ok_or("no stdin")?;
+    let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+    for _ in 0..3 {
+        writeln!(orders, "go")?;
+        let round = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find(|line| line.contains("\"round\""))
+            .ok_or("no round")?;
+        assert_eq!(serde_json::from_str::<Value>(&round)?["requests"], 10);
+    }
+    drop(orders);
+    let done: Value =
+        serde_json::from_str(&lines.map_while(Result::ok).last().ok_or("no last line")?)?;
+    assert_eq!(done["requests"], 30);
+    assert!(child.wait()?.success(), "{done}");
+    Ok(())
+}
