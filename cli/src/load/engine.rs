@@ -172,7 +172,6 @@ impl Engine {
     /// Figures so far, without waiting for a round to end.
     pub fn progress(&self) -> Progress {
         Progress {
-            event: "progress",
             requests: self.counts.requests.load(Relaxed),
             bytes: self.counts.bytes.load(Relaxed),
             false_closes: self.false_closes(),
@@ -196,7 +195,6 @@ impl Engine {
             seconds,
         );
         Done {
-            event: "done",
             requests: total.requests,
             bytes: total.bytes,
             seconds,

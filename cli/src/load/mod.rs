@@ -27,6 +27,7 @@ use clap::{Args, Subcommand};
 
 use client::Target;
 use engine::{Engine, Plan};
+use output::Line;
 
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_millis(250);
@@ -168,11 +169,12 @@ pub fn run(arguments: LoadArguments) -> Result<ExitCode, LoadError> {
     let printed = rounds(&common, &engine);
     let done = engine.finish();
     printed?;
-    output::print(&done)?;
     for error in &done.errors {
         eprintln!("sslsweep load: {error}");
     }
-    Ok(if done.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let code = if done.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    output::print(&Line::Done(done))?;
+    Ok(code)
 }
 
 /// Runs the rounds that were asked for, with progress beside them.
@@ -183,7 +185,7 @@ fn rounds(common: &Common, engine: &Engine) -> std::io::Result<()> {
         let progress = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 std::thread::park_timeout(TICK);
-                if output::print(&engine.progress()).is_err() {
+                if output::print(&Line::Progress(engine.progress())).is_err() {
                     engine.stop();
                 }
             }
@@ -225,7 +227,7 @@ fn listen(go: &mpsc::Sender<Order>, stopper: &AtomicBool) {
 fn serve_orders(engine: &Engine, orders: &mpsc::Receiver<Order>) -> std::io::Result<()> {
     while let Ok(Order::Go) = orders.recv() {
         let round = engine.round();
-        output::print(&output::RoundLine { event: "round", round })?;
+        output::print(&Line::Round(round))?;
         if engine.stopped() {
             break;
         }

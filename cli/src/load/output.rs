@@ -5,11 +5,21 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Four times a second while a round runs.
-#[derive(Debug, Serialize)]
+/// A line of output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Line {
+    /// Four times a second while a round runs.
+    Progress(Progress),
+    /// After each round.
+    Round(Round),
+    /// The last line.
+    Done(Done),
+}
+
+/// Figures so far.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Progress {
-    /// `progress`.
-    pub event: &'static str,
     /// Requests answered and verified so far.
     pub requests: u64,
     /// Bytes of their bodies.
@@ -49,21 +59,9 @@ impl Round {
     }
 }
 
-/// Printed after each round.
-#[derive(Debug, Serialize)]
-pub struct RoundLine {
-    /// `round`.
-    pub event: &'static str,
-    /// Its figures.
-    #[serde(flatten)]
-    pub round: Round,
-}
-
-/// The last line.
-#[derive(Debug, Serialize)]
+/// The whole run.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Done {
-    /// `done`.
-    pub event: &'static str,
     /// Requests answered and verified.
     pub requests: u64,
     /// Bytes of their bodies.
@@ -110,7 +108,7 @@ impl Done {
 }
 
 /// Microseconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Latency {
     /// Median.
     pub p50: u64,
@@ -131,7 +129,7 @@ impl Latency {
 }
 
 /// Prints a line of JSON. A reader that is gone ends the run: nobody is left to measure for.
-pub fn print<T: Serialize>(line: &T) -> std::io::Result<()> {
+pub fn print(line: &Line) -> std::io::Result<()> {
     use std::io::Write;
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
