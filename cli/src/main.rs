@@ -1,6 +1,7 @@
 //! The `sslsweep` command.
 #![forbid(unsafe_code)]
 
+mod cost;
 mod load;
 
 use std::process::ExitCode;
@@ -16,12 +17,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure what looking, clearing, guarding and releasing cost on each library
+    Cost(cost::Arguments),
     /// Send verified PUTs to a TLS server
     Load(load::LoadArguments),
 }
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, Box<dyn std::error::Error>> = match Arguments::parse().command {
+        Command::Cost(arguments) => {
+            cost::run(&arguments).map(|()| ExitCode::SUCCESS).map_err(Into::into)
+        }
         Command::Load(arguments) => load::run(arguments).map_err(Into::into),
     };
     outcome.unwrap_or_else(|error| {

@@ -33,9 +33,13 @@ fn try_reader(symbols: &Symbols, line: Line) -> Result<Reader, &'static str> {
     }
     // On 1.0.x a new thread can inherit a dead thread's queue.
     clear(symbols);
-    let candidate = match Table::of(symbols) {
-        Some(table) => Reader::Table(table),
-        None => Reader::Key(key_path(symbols)?),
+    let candidate = if Table::exists(symbols) {
+        raise_known(symbols)?;
+        let table = Table::hold(symbols).ok_or("the table of thread states cannot be read")?;
+        clear(symbols);
+        Reader::Table(table)
+    } else {
+        Reader::Key(key_path(symbols)?)
     };
     let verdict = prove(symbols, &candidate);
     clear(symbols);

@@ -29,8 +29,8 @@ pub struct Census {
 /// Bytes of a hash table's node in 1.0.x.
 const NODE: usize = 24;
 
-pub(super) fn take(table: Table) -> Census {
-    let Some(buckets) = table.buckets() else { return Census::default() };
+pub(super) fn take(table: &Table) -> Census {
+    let buckets = table.buckets();
     // Room for what may be added meanwhile: nothing is allocated while the lock is held.
     let mut threads = Vec::with_capacity(buckets.items + buckets.items / 8 + 64);
     let mut alive = 0;

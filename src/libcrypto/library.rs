@@ -309,7 +309,7 @@ impl Library {
     #[must_use]
     pub fn census(&self) -> Option<Census> {
         match &self.reader {
-            Reader::Table(table) => Some(census::take(*table)),
+            Reader::Table(table) => Some(census::take(table)),
             Reader::Key(_) | Reader::PublicApi(_) => None,
         }
     }

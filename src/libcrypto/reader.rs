@@ -1,7 +1,8 @@
 //! Finds the calling thread's ERR_STATE without allocating and without changing anything.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
 use super::layout::{self, Layout, State};
 use super::symbols::{Lhash, Symbols, ThreadId};
@@ -99,21 +100,29 @@ fn sparse_leaf(table: *mut c_void) -> Result<*const c_void, Found> {
     Ok(unsafe { nodes.read() })
 }
 
-/// The calls that lead to the table of 1.0.x.
+/// The table of 1.0.x, and the calls that read it.
+///
+/// The table is reference-counted, and freed when its last state goes. One reference is taken here for
+/// the life of the process, so that its address stays good: each look then takes the lock once instead
+/// of three times, and the table is not freed and made again as tasks come and go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Table {
+    table: NonNull<Lhash>,
     current: unsafe extern "C" fn(*mut ThreadId),
-    get: unsafe extern "C" fn() -> *mut Lhash,
-    release: unsafe extern "C" fn(*mut *mut Lhash),
-    lock: unsafe extern "C" fn(c_int, c_int, *const std::ffi::c_char, c_int),
+    lock: unsafe extern "C" fn(c_int, c_int, *const c_char, c_int),
     retrieve: unsafe extern "C" fn(*mut Lhash, *const c_void) -> *mut c_void,
-    items: unsafe extern "C" fn(*const Lhash) -> std::ffi::c_ulong,
+    items: unsafe extern "C" fn(*const Lhash) -> c_ulong,
     each: unsafe extern "C" fn(
         *mut Lhash,
         unsafe extern "C" fn(*mut c_void, *mut c_void),
         *mut c_void,
     ),
 }
+
+// SAFETY: the table's address is only used under libcrypto's lock.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
 
 /// CRYPTO_LOCK_ERR.
 const LOCK_ERR: c_int = 1;
@@ -123,30 +132,37 @@ const LOCK_READ: c_int = 5;
 const UNLOCK_READ: c_int = 6;
 
 impl Table {
-    /// The table of a library that has one.
-    pub(super) fn of(symbols: &Symbols) -> Option<Self> {
-        Some(Self {
-            current: symbols.CRYPTO_THREADID_current?,
-            get: symbols.ERR_get_err_state_table?,
-            release: symbols.ERR_release_err_state_table?,
-            lock: symbols.CRYPTO_lock?,
-            retrieve: symbols.lh_retrieve?,
-            items: symbols.lh_num_items?,
-            each: symbols.lh_doall_arg?,
-        })
+    /// Whether the library keeps its thread states in a table.
+    pub(super) fn exists(symbols: &Symbols) -> bool {
+        symbols.ERR_get_err_state_table.is_some()
     }
 
-    pub(super) fn find(self) -> Found {
-        let Some(table) = Borrowed::take(self) else { return Found::Absent };
+    /// Takes hold of the table, for ever. `None` where a call is missing, or where no thread has a
+    /// state: the table is made with the first.
+    pub(super) fn hold(symbols: &Symbols) -> Option<Self> {
+        let (get, current, lock, retrieve, items, each) = (
+            symbols.ERR_get_err_state_table?,
+            symbols.CRYPTO_THREADID_current?,
+            symbols.CRYPTO_lock?,
+            symbols.lh_retrieve?,
+            symbols.lh_num_items?,
+            symbols.lh_doall_arg?,
+        );
+        // SAFETY: no preconditions; counts a reference, which is never given back.
+        let table = NonNull::new(unsafe { get() })?;
+        Some(Self { table, current, lock, retrieve, items, each })
+    }
+
+    pub(super) fn find(&self) -> Found {
         // The table compares thread ids only, which are the first thing in a state.
-        let mut probe = MaybeUninit::<[ThreadId; 38]>::zeroed();
+        let mut probe = MaybeUninit::<[ThreadId; 38]>::uninit();
         const { assert!(size_of::<[ThreadId; 38]>() >= 600) };
         // SAFETY: the call writes one CRYPTO_THREADID to the place given, which is large enough.
         unsafe { (self.current)(probe.as_mut_ptr().cast()) };
-        let locked = table.lock();
-        // SAFETY: the table is borrowed and read-locked; `probe` is as large as an ERR_STATE, of
-        // which hash and comparison read the thread id.
-        let state = unsafe { (self.retrieve)(table.table, probe.as_ptr().cast()) };
+        let locked = self.lock();
+        // SAFETY: the table is held and read-locked; `probe` is as large as an ERR_STATE, of which
+        // hash and comparison read the thread id, which was written above.
+        let state = unsafe { (self.retrieve)(self.table.as_ptr(), probe.as_ptr().cast()) };
         drop(locked);
         if state.is_null() {
             return Found::Absent;
@@ -157,32 +173,47 @@ impl Table {
     }
 
     /// Calls `each` with every state, under the table's lock: it must be quick, and must not call
-    /// libcrypto. Returns false where there is no table.
-    pub(super) fn each_state(self, each: &mut dyn FnMut(State)) -> bool {
-        let Some(table) = Borrowed::take(self) else { return false };
+    /// libcrypto.
+    pub(super) fn each_state(&self, each: &mut dyn FnMut(State)) {
         let mut each: &mut dyn FnMut(State) = each;
-        let locked = table.lock();
-        // SAFETY: the table is borrowed and read-locked; `visit` has the signature asked for and
-        // gets the closure it expects, which outlives the call.
-        unsafe { (self.each)(table.table, visit, (&raw mut each).cast()) };
+        let locked = self.lock();
+        // SAFETY: the table is held and read-locked; `visit` has the signature asked for and gets
+        // the closure it expects, which outlives the call.
+        unsafe { (self.each)(self.table.as_ptr(), visit, (&raw mut each).cast()) };
         drop(locked);
-        true
     }
 
     /// Number of states, and the fields of the hash table that say which bucket a hash goes to.
-    pub(super) fn buckets(self) -> Option<Buckets> {
-        let table = Borrowed::take(self)?;
-        let locked = table.lock();
-        // SAFETY: the table is borrowed and read-locked.
-        let items = unsafe { (self.items)(table.table) } as usize;
+    pub(super) fn buckets(&self) -> Buckets {
+        let locked = self.lock();
+        // SAFETY: the table is held and read-locked.
+        let items = unsafe { (self.items)(self.table.as_ptr()) } as usize;
         // SAFETY: LHASH of 1.0.x begins with three pointers, followed by the fields of
         // `LhashHead`; it is read-locked. `items` below confirms that the reading is right.
-        let head = unsafe { table.table.cast::<LhashHead>().read() };
+        let head = unsafe { self.table.cast::<LhashHead>().read() };
         drop(locked);
         let agreed = head.num_items == items && head.pmax != 0 && head.num_alloc_nodes != 0;
-        Some(Buckets { items, head: agreed.then_some(head) })
+        Buckets { items, head: agreed.then_some(head) }
+    }
+
+    fn lock(&self) -> Locked<'_> {
+        // SAFETY: a lock number that exists in each 1.0.x; the caller holds no lock of libcrypto.
+        unsafe { (self.lock)(LOCK_READ, LOCK_ERR, FILE.as_ptr(), 0) };
+        Locked(self)
     }
 }
+
+struct Locked<'a>(&'a Table);
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // SAFETY: unlocks what `Table::lock` locked, on the same thread.
+        unsafe { (self.0.lock)(UNLOCK_READ, LOCK_ERR, FILE.as_ptr(), 0) };
+    }
+}
+
+/// Shown by lock debugging of 1.0.x as the place of the call.
+const FILE: &CStr = c"sslsweep";
 
 unsafe extern "C" fn visit(state: *mut c_void, closure: *mut c_void) {
     // SAFETY: `each_state` passes its closure, which nothing else uses during the walk.
@@ -225,42 +256,3 @@ pub(super) struct Buckets {
     pub(super) items: usize,
     pub(super) head: Option<LhashHead>,
 }
-
-/// The table, with its reference counted up until dropped.
-struct Borrowed {
-    calls: Table,
-    table: *mut Lhash,
-}
-
-impl Borrowed {
-    fn take(calls: Table) -> Option<Self> {
-        // SAFETY: no preconditions; answers null while no state was ever made.
-        let table = unsafe { (calls.get)() };
-        (!table.is_null()).then_some(Self { calls, table })
-    }
-
-    fn lock(&self) -> Locked<'_> {
-        // SAFETY: a lock number that exists in each 1.0.x; the caller holds no lock of libcrypto.
-        unsafe { (self.calls.lock)(LOCK_READ, LOCK_ERR, FILE.as_ptr(), 0) };
-        Locked(self)
-    }
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        // SAFETY: gives back the reference that `take` got, once.
-        unsafe { (self.calls.release)(&raw mut self.table) };
-    }
-}
-
-struct Locked<'a>(&'a Borrowed);
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        // SAFETY: unlocks what `lock` locked, on the same thread.
-        unsafe { (self.0.calls.lock)(UNLOCK_READ, LOCK_ERR, FILE.as_ptr(), 0) };
-    }
-}
-
-/// Shown by lock debugging of 1.0.x as the place of the call.
-const FILE: &std::ffi::CStr = c"sslsweep";

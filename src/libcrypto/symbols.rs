@@ -87,7 +87,6 @@ symbols! {
             Option<MallocEx>, Option<ReallocEx>, Option<Free>) -> c_int;
         ERR_get_err_state_table: unsafe extern "C" fn() -> *mut Lhash;
         ERR_put_error: unsafe extern "C" fn(c_int, c_int, c_int, *const c_char, c_int);
-        ERR_release_err_state_table: unsafe extern "C" fn(*mut *mut Lhash);
         ERR_remove_thread_state: unsafe extern "C" fn(*const ThreadId);
         SSLeay_version: unsafe extern "C" fn(c_int) -> *const c_char;
         lh_doall_arg: unsafe extern "C" fn(

@@ -1,2 +1,4 @@
-//! TODO
+//! Looks at a live process: error queues, thread states, memory, locks. Never changes what it measures.
 #![forbid(unsafe_code)]
+
+pub use crate::libcrypto::{Census, Library, Line, ThreadState, libraries, locking as locks};
