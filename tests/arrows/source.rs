@@ -165,6 +165,9 @@ fn blank(text: &str) -> String {
 
 /// Length of the comment or literal that `text` starts with.
 fn literal(text: &str) -> Option<usize> {
+    if !text.starts_with(['/', '"', '\'', 'b', 'c', 'r']) {
+        return None;
+    }
     if text.starts_with("//") {
         return Some(text.find('\n').unwrap_or(text.len()));
     }
