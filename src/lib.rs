@@ -14,3 +14,8 @@ pub mod probe;
 pub mod sys;
 
 pub use hygiene::{Guard, Label, Policy, Release, Task, run};
+
+/// The example of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
