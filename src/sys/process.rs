@@ -236,19 +236,7 @@ impl Process {
         if fs::metadata("/proc/self/maps").is_err() {
             return Err(ProcessError::NoProc);
         }
-        let stat = self.read("stat")?;
-        // The name in parentheses may hold spaces and parentheses: count from its end.
-        let fields =
-            stat.iter().rposition(|&byte| byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
-        let fields = String::from_utf8_lossy(fields);
-        let mut fields = fields.split_ascii_whitespace();
-        let state = fields.next().unwrap_or_default();
-        let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).unwrap_or_default();
-        match state {
-            _ if flags & KERNEL_THREAD != 0 => Err(ProcessError::Kernel { pid: self.pid }),
-            "Z" | "X" | "x" => Err(ProcessError::Zombie { pid: self.pid }),
-            _ => Ok(()),
-        }
+        refuse_dead(self.pid, &self.read("stat")?)
     }
 
     fn link_to_program(&self) -> Result<PathBuf, ProcessError> {
@@ -271,6 +259,21 @@ impl Process {
             },
             _ => ProcessError::Read { path, source },
         }
+    }
+}
+
+/// Refuses kernel threads and zombies, by what proc_pid_stat(5) says.
+fn refuse_dead(pid: u32, stat: &[u8]) -> Result<(), ProcessError> {
+    // The name in parentheses may hold spaces and parentheses: count from its end.
+    let end = stat.iter().rposition(|&byte| byte == b')').map_or(stat.len(), |at| at + 1);
+    let fields = String::from_utf8_lossy(&stat[end..]);
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next().unwrap_or_default();
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).unwrap_or_default();
+    match state {
+        _ if flags & KERNEL_THREAD != 0 => Err(ProcessError::Kernel { pid }),
+        "Z" | "X" | "x" => Err(ProcessError::Zombie { pid }),
+        _ => Ok(()),
     }
 }
 
@@ -429,6 +432,18 @@ mod tests {
         assert!(objects[1].deleted && !objects[1].is_program);
         assert!(objects[1].contains(0x11000) && !objects[1].contains(0x20000));
         assert!(objects[2].contains(0x20000));
+    }
+
+    #[test]
+    fn processes_without_memory_are_told_apart() {
+        let refused =
+            |stat: &str| refuse_dead(7, stat.as_bytes()).map_err(|error| error.to_string());
+        let kernel = refused("7 (kworker/0:0H (x) R) I 2 0 0 0 -1 69238880 0 0").unwrap_err();
+        assert!(kernel.contains("a thread of the kernel"), "{kernel}");
+        let zombie = refused("7 (sh) Z 1 7 7 0 -1 4228108 126 0").unwrap_err();
+        assert!(zombie.contains("a zombie"), "{zombie}");
+        assert_eq!(refused("7 (a) Z 2) S 1 7 7 0 -1 4194304 126 0"), Ok(()));
+        assert_eq!(refused(""), Ok(()));
     }
 
     #[test]
