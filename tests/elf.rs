@@ -1,5 +1,8 @@
 //! What a reader of ELF files meets: good files, files that are something else, and damaged ones.
 
+// A helper that unwraps fails the test at the place, as the tests themselves do.
+#![allow(clippy::unwrap_used)]
+
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,150 @@
+//! What files hold of OpenSSL, and what of it this process cannot sweep.
+
+// A helper that unwraps fails the test at the place, as the tests themselves do.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sslsweep::libcrypto::inspect::{Facts, Hidden, inspect};
+use sslsweep::libcrypto::{BlindReason, Line, blind_spots, libraries};
+use sslsweep::sys::dl::Handle;
+use sslsweep::sys::elf::Elf;
+
+/// The libraries that `make setup` provides.
+fn manifest() -> Vec<Value> {
+    let path = std::env::var_os("SSLSWEEP_LINES").map_or_else(
+        || {
+            let from = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let mut all = from.ancestors().map(|folder| folder.join(".cache/lines/lines.json"));
+            all.find(|path| path.exists()).expect("run `make setup`, which provides the libraries")
+        },
+        PathBuf::from,
+    );
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn file(name: &str, key: &str) -> PathBuf {
+    let entry = manifest().into_iter().find(|entry| entry["name"] == name);
+    let entry = entry.unwrap_or_else(|| panic!("the manifest lacks {name}: run `make setup`"));
+    entry[key].as_str().unwrap().into()
+}
+
+fn facts(path: &Path) -> Facts {
+    inspect(&Elf::open(path).unwrap()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Loads a library and, before it, what it needs from its own folder, for the life of the process.
+fn load(path: &Path) {
+    for needed in Elf::open(path).unwrap().needed() {
+        let sibling = path.with_file_name(needed);
+        if sibling.exists() {
+            load(&sibling);
+        }
+    }
+    // SAFETY: a library of the manifest, which the test trusts; its initialisers have no conditions.
+    let handle = unsafe { Handle::load(path) };
+    handle.unwrap_or_else(|error| panic!("{}: {error}", path.display())).pin();
+}
+
+#[test]
+fn each_libcrypto_tells_its_version_and_each_libssl_is_a_user() {
+    let mut lines = 0;
+    for entry in manifest().iter().filter(|entry| entry["libcrypto"].is_string()) {
+        let release = entry["version"].as_str().unwrap();
+        let library = facts(Path::new(entry["libcrypto"].as_str().unwrap()));
+        assert!(library.provides && library.hidden.is_none(), "{entry}: {library:?}");
+        let version = library.version_text.unwrap();
+        assert!(version.contains(&format!(" {release}")), "{version} is not {release}");
+        assert_eq!(library.line, Some(Line::from_version_text(&version)));
+        assert_ne!(library.line, Some(Line::Unknown), "{version}");
+
+        let user = facts(Path::new(entry["libssl"].as_str().unwrap()));
+        assert!(user.imports && !user.provides && user.hidden.is_none(), "{entry}: {user:?}");
+        lines += 1;
+    }
+    assert!(lines >= 3, "run `make setup`");
+}
+
+#[test]
+fn files_without_openssl_have_nothing_of_it() {
+    // The shim names what it looks for, and so does this test; neither has it inside.
+    let test = std::env::current_exe().unwrap();
+    let shim = test.with_file_name("libsslsweep.so");
+    let python = Path::new("/usr/bin/python3");
+    for path in [&test, &shim, python] {
+        let facts = facts(path);
+        assert!(!facts.provides && !facts.imports && facts.hidden.is_none(), "{path:?}: {facts:?}");
+    }
+}
+
+#[test]
+fn calls_under_other_names_are_told_by_the_symbol() {
+    // A libcrypto whose exported names all got a prefix, as aws-lc-sys builds it: the names are
+    // in the table of names, where ERR_clear_error can be renamed to one of the same length.
+    let library = file("3.0", "libcrypto");
+    let mut bytes = fs::read(&library).unwrap();
+    for (name, renamed) in [
+        (&b"\0ERR_clear_error\0"[..], &b"\0v_ERR_clear_error"[..]),
+        (&b"\0ERR_peek_error\0"[..], &b"\0v_ERR_peek_error"[..]),
+    ] {
+        let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
+        // The name grows into its neighbour, whose own name is lost.
+        bytes[at..at + renamed.len()].copy_from_slice(renamed);
+        bytes[at + renamed.len()] = 0;
+    }
+    let path = std::env::temp_dir().join(format!("sslsweep-prefixed-{}.so", std::process::id()));
+    fs::write(&path, &bytes).unwrap();
+    let facts = facts(&path);
+    fs::remove_file(&path).unwrap();
+    assert!(!facts.provides);
+    assert_eq!(facts.hidden, Some(Hidden::Prefixed { symbol: "v_ERR_clear_error".to_owned() }));
+    assert_eq!(facts.line, Some(Line::V3));
+}
+
+/// One test, since it is about the one list of this process.
+#[test]
+fn what_is_bound_is_no_blind_spot_and_what_is_hidden_is_one() {
+    let clean = blind_spots().unwrap();
+    assert!(clean.is_empty(), "{clean:?}");
+
+    load(&file("1.0.2", "libcrypto"));
+    load(&file("3.0", "libcrypto"));
+    assert_eq!(blind_spots().unwrap(), []);
+    assert_eq!(libraries().len(), 2);
+
+    let hidden = file("hidden", "object");
+    load(&hidden);
+    let spots = blind_spots().unwrap();
+    assert_eq!(spots.len(), 1, "{spots:?}");
+    let spot = &spots[0];
+    assert_eq!(spot.path, hidden);
+    assert_eq!(spot.line, Some(Line::V3));
+    assert_eq!(spot.reason, BlindReason::Hidden);
+    assert_eq!(
+        spot.to_string(),
+        format!(
+            "{}: {} is linked in and keeps its symbols to itself: its error queues cannot be swept",
+            hidden.display(),
+            spot.version.as_ref().unwrap()
+        )
+    );
+    let json = serde_json::to_value(spot).unwrap();
+    assert_eq!((&json["reason"], &json["line"]), (&"hidden".into(), &"3.x".into()));
+    assert_eq!(blind_spots().unwrap(), spots, "a second look finds the same");
+
+    // A library whose file is deleted after it was loaded is swept all the same.
+    let copy = std::env::temp_dir().join(format!("sslsweep-deleted-{}.so", std::process::id()));
+    fs::copy(file("1.1.1", "libcrypto"), &copy).unwrap();
+    for needed in Elf::open(&file("1.1.1", "libcrypto")).unwrap().needed() {
+        let sibling = file("1.1.1", "libcrypto").with_file_name(needed);
+        if sibling.exists() {
+            load(&sibling);
+        }
+    }
+    load(&copy);
+    fs::remove_file(&copy).unwrap();
+    assert_eq!(blind_spots().unwrap(), spots);
+    assert_eq!(libraries().len(), 3);
+}
