@@ -163,7 +163,7 @@ fn a_32_bit_library_is_read_and_said_to_be_unloadable() {
 fn a_file_that_may_not_be_read_is_said_to_be_so() {
     let folder = Folder::new("permission");
     let path = folder.file("secret.so", &fs::read(c_library()).unwrap());
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     match File::open(&path) {
         // Root reads everything: the message cannot be provoked from inside.
         Ok(_) => assert!(Elf::open(&path).is_ok()),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cost;
+mod libs;
 mod load;
 
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ struct Arguments {
 enum Command {
     /// Measure what looking, clearing, guarding and releasing cost on each library
     Cost(cost::Arguments),
+    /// List every libcrypto of a process, and what cannot be swept there
+    Libs(libs::LibsArguments),
     /// Send verified PUTs to a TLS server
     Load(load::LoadArguments),
 }
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         Command::Cost(arguments) => {
             cost::run(&arguments).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
+        Command::Libs(arguments) => libs::run(arguments).map_err(Into::into),
         Command::Load(arguments) => load::run(arguments).map_err(Into::into),
     };
     outcome.unwrap_or_else(|error| {

@@ -2,3 +2,4 @@
 #![forbid(unsafe_code)]
 
 pub use crate::libcrypto::{Census, Library, Line, ThreadState, libraries, locking as locks};
+pub mod survey;
