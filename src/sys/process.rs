@@ -306,9 +306,15 @@ fn objects(maps: &[u8], program: &[u8]) -> Vec<Mapped> {
             object.mappings.push(entry.mapping);
         }
     }
-    // What cannot be run is data; a program may have moved its text to huge pages.
+    // What cannot be run is data: programs map their own file to read its symbols. The program counts
+    // even so, if it is nowhere to be run: it may have moved its text to huge pages.
     let runs = |object: &Mapped| object.mappings.iter().any(|mapping| mapping.executable);
-    objects.retain(|object| object.is_program || runs(object));
+    let mut program_runs = objects.iter().any(|object| object.is_program && runs(object));
+    objects.retain(|object| {
+        let is_only_trace = object.is_program && !program_runs;
+        program_runs |= is_only_trace;
+        is_only_trace || runs(object)
+    });
     objects
 }
 
@@ -422,6 +428,7 @@ mod tests {
             11000-12000 ---p 00001000 08:01 12                       /lib/x\\012y.so (deleted)\n\
             20000-21000 r-xp 00000000 08:01 12                       /lib/x\\012y.so (deleted)\n\
             30000-31000 r-xp 00000000 00:00 0                        [vdso]\n\
+            40000-48000 r--p 00000000 08:01 11                       /bin/prog ram\n\
             garbage\n\n";
         let objects = objects(maps, b"/bin/prog ram");
         let paths: Vec<_> = objects.iter().map(|object| object.path.to_str().unwrap()).collect();
@@ -432,6 +439,12 @@ mod tests {
         assert!(objects[1].deleted && !objects[1].is_program);
         assert!(objects[1].contains(0x11000) && !objects[1].contains(0x20000));
         assert!(objects[2].contains(0x20000));
+
+        let moved =
+            b"1000-2000 r--p 00000000 08:01 11 /bin/p\n8000-9000 r--p 00000000 08:01 11 /bin/p\n";
+        let moved = super::objects(moved, b"/bin/p");
+        assert_eq!(moved.len(), 1);
+        assert!(moved[0].contains(0x1000));
     }
 
     #[test]
