@@ -1,0 +1,106 @@
+//! A program in C that uses `include/sslsweep.h` and links the shared object.
+
+// A helper that unwraps fails the test at the place, as the tests themselves do.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The shared object that cargo has built for this test.
+fn shim() -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name("libsslsweep.so")
+}
+
+/// The libcrypto of each line that `make setup` provides.
+fn libcryptos() -> Vec<(String, PathBuf)> {
+    let path = std::env::var_os("SSLSWEEP_LINES").map_or_else(
+        || {
+            let mut all = root().ancestors().map(|folder| folder.join(".cache/lines/lines.json"));
+            all.find(|path| path.exists()).expect("run `make setup`, which provides the libraries")
+        },
+        PathBuf::from,
+    );
+    let entries: Vec<Value> = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let wanted = ["1.0.2", "1.1.1", "3.0"];
+    let found: Vec<_> = entries
+        .iter()
+        .filter(|entry| wanted.iter().any(|name| entry["name"] == *name))
+        .map(|entry| {
+            let text = |key: &str| entry[key].as_str().unwrap().to_owned();
+            (text("version"), text("libcrypto").into())
+        })
+        .collect();
+    assert_eq!(found.len(), wanted.len(), "run `make setup`");
+    found
+}
+
+/// Compiles a program against the header, the shim and a libcrypto, and runs it.
+fn run(source: &str, libcrypto: &Path, name: &str) -> String {
+    let program = std::env::temp_dir().join(format!("sslsweep-{name}-{}", std::process::id()));
+    let compiled = Command::new("gcc")
+        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-pthread", "-o"])
+        .arg(&program)
+        .arg(root().join("tests/c").join(source))
+        .arg("-I")
+        .arg(root().join("include"))
+        .args([&shim(), libcrypto])
+        // The wheels' libcrypto needs its neighbours, and has no path to them.
+        .arg("-Wl,--allow-shlib-undefined")
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let folders = [shim().parent().unwrap().to_owned(), libcrypto.parent().unwrap().to_owned()];
+    let ran = Command::new(&program)
+        .env("LD_LIBRARY_PATH", std::env::join_paths(folders).unwrap())
+        .output()
+        .unwrap();
+    fs::remove_file(&program).unwrap();
+    assert!(ran.status.success(), "{name}: {ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[test]
+fn a_worker_in_c_is_swept_on_each_line() {
+    for (version, libcrypto) in libcryptos() {
+        let said = run("worker.c", &libcrypto, &format!("worker-{version}"));
+        let expected = format!(
+            "version {}\n\
+             without a task: dirty\n\
+             inside the task: dirty\n\
+             after the task: clean (0, 0)\n\
+             after the inner task: dirty\n\
+             after the outer task: clean\n\
+             exit too many: -2, -2\n\
+             without a label: clean (0, 0)\n\
+             label that is no UTF-8: clean (0, 0)\n\
+             long label: clean (0, 0)\n\
+             too deep: 936 refused, 0 exits failed, clean\n\
+             a thread ended inside a task\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(said, expected, "on {version}");
+    }
+}
+
+#[test]
+fn the_header_and_the_list_of_exports_name_the_same_functions() {
+    let header = fs::read_to_string(root().join("include/sslsweep.h")).unwrap();
+    let mut declared: Vec<_> = header
+        .lines()
+        .filter(|line| line.ends_with(");") && !line.starts_with([' ', '*', '/']))
+        .map(|line| {
+            let name = line.split('(').next().unwrap();
+            name.rsplit([' ', '*']).next().unwrap()
+        })
+        .collect();
+    declared.sort_unstable();
+    let exports = fs::read_to_string(root().join("exports/libsslsweep.txt")).unwrap();
+    assert_eq!(declared, exports.lines().collect::<Vec<_>>());
+}
