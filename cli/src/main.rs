@@ -4,6 +4,8 @@
 mod cost;
 mod libs;
 mod load;
+mod regress;
+mod report;
 
 use std::process::ExitCode;
 
@@ -24,6 +26,8 @@ enum Command {
     Libs(libs::LibsArguments),
     /// Send verified PUTs to a TLS server
     Load(load::LoadArguments),
+    /// Show the large-after-small PUT regression, and what each cure does about it
+    Regress(regress::RegressArguments),
 }
 
 fn main() -> ExitCode {
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
         }
         Command::Libs(arguments) => libs::run(arguments).map_err(Into::into),
         Command::Load(arguments) => load::run(arguments).map_err(Into::into),
+        Command::Regress(arguments) => regress::run(&arguments).map_err(Into::into),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("sslsweep: {error}");

@@ -1,0 +1,59 @@
+//! The load client: `sslsweep load --step` in a process of its own, a round at a time.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::RegressError;
+use super::child::Talker;
+use super::server::Server;
+use crate::load::output::{Done, Line, Progress, Round};
+
+/// A client says something four times a second; silence for this long is a fault.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running client. Ends when dropped.
+pub struct Client {
+    talker: Talker,
+}
+
+impl Client {
+    /// Starts `sslsweep load WORKLOAD --step` against `server`. `options` are separated by spaces.
+    pub fn start(server: &Server, workload: &str, options: &str) -> Result<Self, RegressError> {
+        let mut arguments: Vec<OsString> =
+            ["load", workload, "--step", "--address", &server.address, "--certificate"]
+                .map(OsString::from)
+                .into();
+        arguments.push(server.certificate.0.clone().into_os_string());
+        arguments.extend(options.split_whitespace().map(OsString::from));
+        Ok(Self {
+            talker: Talker::start(format!("the client (load {workload} {options})"), arguments)?,
+        })
+    }
+
+    /// Runs a round.
+    pub fn round(&mut self, watch: &mut dyn FnMut(&Progress)) -> Result<Round, RegressError> {
+        self.talker.say("go")?;
+        loop {
+            match line(&mut self.talker)? {
+                Line::Progress(progress) => watch(&progress),
+                Line::Round(round) => return Ok(round),
+                Line::Done(done) => return Err(self.talker.failed(&done.errors.join("; "))),
+            }
+        }
+    }
+
+    /// Ends it: every request must have been delivered, and every body verified.
+    pub fn finish(self) -> Result<Done, RegressError> {
+        let lines = self.talker.finish(PATIENCE)?;
+        let done = lines.iter().rev().find_map(|line| match serde_json::from_str(line) {
+            Ok(Line::Done(done)) => Some(done),
+            _ => None,
+        });
+        done.ok_or_else(|| RegressError::Silent(lines.last().cloned().unwrap_or_default()))
+    }
+}
+
+fn line(talker: &mut Talker) -> Result<Line, RegressError> {
+    let line = talker.hear(PATIENCE)?;
+    serde_json::from_str(&line).map_err(|error| talker.failed(&format!("said {line:?}: {error}")))
+}

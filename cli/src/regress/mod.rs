@@ -1,0 +1,256 @@
+//! `sslsweep regress`: the large-after-small PUT regression, its cures, and what they cost.
+//!
+//! For each library and cure a server process of its own serves large PUTs while it is fresh, then the
+//! small traffic of a public server, then (on 1.0.x) ages by the threads of months, then serves the large
+//! PUTs again. Beside that, on 1.1.0 and later, pairs of cures are compared in one process.
+//! `docs/regress.md` says what is measured and how far to trust it.
+
+mod child;
+mod client;
+mod estimate;
+mod lines;
+mod paired;
+mod progress;
+mod run;
+mod server;
+mod verdicts;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::report::model::{Cure, Report, Settings};
+use crate::report::{self, ReportError};
+use estimate::Enough;
+use lines::Line;
+use paired::{Comparison, Metric};
+use progress::Progress;
+#[cfg(test)]
+pub use verdicts::judge;
+
+/// Shows the large-after-small PUT regression and what each cure does about it
+#[derive(Debug, Args)]
+pub struct RegressArguments {
+    /// Line to run on, as named in the manifest (repeatable; default: 1.0.2, 1.1.1 and 3.0)
+    #[arg(long = "line", value_name = "NAME")]
+    lines: Vec<String>,
+    /// Another libssl to run on (repeatable)
+    #[arg(long = "libssl", value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Cure to run (repeatable; default: all four)
+    #[arg(long = "cure", value_name = "CURE")]
+    cures: Vec<Cure>,
+    /// The original size: 200 threads, 2,000,000 small PUTs, 20 large ones of 100 MB at a time
+    #[arg(long)]
+    full: bool,
+    /// Folder for report.json and report.html
+    #[arg(long, default_value = "report")]
+    out: PathBuf,
+    /// Print the report as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Thread model of the server (as in `sslsweep serve`)
+    #[arg(long, default_value = "pool:200")]
+    server_threads: String,
+    /// Client threads of the small phase
+    #[arg(long, default_value_t = 200)]
+    small_threads: usize,
+    /// Requests of the small phase
+    #[arg(long)]
+    small_requests: Option<u64>,
+    /// Share of small requests on a new connection
+    #[arg(long, default_value_t = 0.1)]
+    new_connections: f64,
+    /// Misbehaving clients, as a share of the small requests
+    #[arg(long, default_value_t = 0.02)]
+    misbehave: f64,
+    /// Client threads of the large phases
+    #[arg(long, default_value_t = 20)]
+    large_threads: usize,
+    /// Bytes of a large body
+    #[arg(long)]
+    large_body: Option<u64>,
+    /// Most rounds of a large phase (each: one large PUT a thread)
+    #[arg(long)]
+    rounds: Option<u64>,
+    /// Worker threads that come and go before the large PUTs are repeated, on 1.0.x
+    #[arg(long)]
+    age: Option<u64>,
+    /// Idle threads beside the working ones, where releasing is compared with doing nothing
+    #[arg(long, default_value_t = 2000)]
+    idle_threads: u64,
+    /// Most quads of a paired CPU comparison (0: no comparison)
+    #[arg(long)]
+    pairs: Option<u64>,
+}
+
+/// Why a regression run could not be carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegressError {
+    /// No manifest of lines.
+    #[error(
+        "cannot read the manifest of OpenSSL lines {0}: {1}\n  run `make setup` in the project's folder, set SSLSWEEP_LINES to a lines.json, \
+         or name a library with --libssl PATH"
+    )]
+    NoManifest(PathBuf, String),
+    /// A line that the manifest does not have.
+    #[error("the manifest {} has no libssl for line {name:?}; it has {known}", manifest.display())]
+    NoLine {
+        /// The line asked for.
+        name: String,
+        /// The manifest.
+        manifest: PathBuf,
+        /// What it has.
+        known: String,
+    },
+    /// A library given by path is not there.
+    #[error("cannot open --libssl {0}: {1}")]
+    NoLibrary(PathBuf, std::io::Error),
+    /// A child process did not start.
+    #[error("cannot start {0}: {1}")]
+    Spawn(String, std::io::Error),
+    /// A child process failed.
+    #[error("{name} {what} ({status})\n  {said}")]
+    Child {
+        /// Which.
+        name: String,
+        /// How.
+        what: String,
+        /// Its exit status.
+        status: String,
+        /// The end of its standard error.
+        said: String,
+    },
+    /// A client ended well and said nothing of use.
+    #[error("the client ended without its figures; its last line was {0:?}")]
+    Silent(String),
+    /// A file cannot be written.
+    #[error("cannot write {0}: {1}")]
+    Write(PathBuf, std::io::Error),
+    /// The report cannot be made.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the run could not be carried out. A run whose verdicts do not all hold prints its report and ends
+/// with a failing exit code.
+pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
+    let start = Instant::now();
+    let lines = lines::choose(&arguments.lines, &arguments.paths)?;
+    let cures =
+        if arguments.cures.is_empty() { Cure::ALL.to_vec() } else { arguments.cures.clone() };
+    let settings = settings(arguments);
+    // Known before the work rather than after it.
+    std::fs::create_dir_all(&arguments.out)
+        .map_err(|error| RegressError::Write(arguments.out.clone(), error))?;
+
+    let plans: Vec<(&Line, Vec<Vec<Comparison>>)> =
+        lines.iter().map(|line| (line, comparisons(line, &cures, &settings))).collect();
+    let comparing: usize = plans.iter().flat_map(|(_, groups)| groups).map(Vec::len).sum();
+    let steps = lines.len() * cures.len() * run::STEPS as usize + comparing;
+    let mut progress = Progress::new(steps as u64);
+    let mut report = Report {
+        settings,
+        runs: Vec::new(),
+        paired: Vec::new(),
+        verdicts: Vec::new(),
+        seconds: 0.0,
+    };
+    for (line, groups) in plans {
+        for cure in &cures {
+            report.runs.push(run::run(line, *cure, &report.settings, &mut progress)?);
+        }
+        for group in groups {
+            report.paired.extend(paired::compare(line, &group, &mut progress)?);
+        }
+    }
+    progress.finish();
+    report.verdicts = verdicts::judge(&report.runs, &report.paired);
+    report.seconds = start.elapsed().as_secs_f64();
+    finish(&report, &arguments.out, arguments.json)
+}
+
+fn finish(report: &Report, out: &Path, json: bool) -> Result<ExitCode, RegressError> {
+    let files = report::write(report, out)?;
+    if json {
+        println!("{}", report::json(report)?);
+    } else {
+        println!("{}", report::table::text(report));
+        println!("report: {}", files.map(|path| path.display().to_string()).join(", "));
+    }
+    let failing = report.verdicts.iter().filter(|verdict| !verdict.holds).count();
+    if failing == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("sslsweep regress: {failing} of {} verdicts do not hold", report.verdicts.len());
+    for verdict in report.verdicts.iter().filter(|verdict| !verdict.holds) {
+        let next = verdict.next_step.as_deref().unwrap_or_default();
+        eprintln!(
+            "  {}: {}, must be {}\n    next: {next}",
+            verdict.name, verdict.value, verdict.bound
+        );
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+fn settings(arguments: &RegressArguments) -> Settings {
+    let full = arguments.full;
+    let large_rounds = match (arguments.rounds, full) {
+        (Some(most), _) => (most.clamp(1, 5), most.max(1)),
+        (None, false) => (6, 14),
+        (None, true) => (3, 6),
+    };
+    let pairs = match arguments.pairs {
+        Some(most) => (most.min(9), most),
+        None => (9, 40),
+    };
+    Settings {
+        profile: if full { "full" } else { "laptop" }.into(),
+        server_threads: arguments.server_threads.clone(),
+        small_threads: arguments.small_threads,
+        small_requests: arguments.small_requests.unwrap_or(if full { 2_000_000 } else { 12_000 }),
+        small_body: 4096,
+        new_connections: arguments.new_connections,
+        misbehave: arguments.misbehave,
+        large_threads: arguments.large_threads,
+        large_body: arguments.large_body.unwrap_or(if full { 100_000_000 } else { 16_000_000 }),
+        large_rounds,
+        age: arguments.age.unwrap_or(20_000),
+        idle_threads: arguments.idle_threads,
+        pairs,
+    }
+}
+
+/// The paired comparisons for a line, in groups that share a process.
+fn comparisons(line: &Line, cures: &[Cure], settings: &Settings) -> Vec<Vec<Comparison>> {
+    // On 1.0.x the cures differ by what they leave behind; their CPU side by side would not say which is right.
+    let old = line.version.as_deref().is_some_and(|version| version.starts_with("1.0."));
+    let (least, most) = settings.pairs;
+    if old || most == 0 || !cures.contains(&Cure::None) {
+        return Vec::new();
+    }
+    let mut groups = Vec::new();
+    if cures.contains(&Cure::Sweep) {
+        let enough = Enough { least, most, uncertainty: 0.004 };
+        let comparison = |metric| Comparison { cure: Cure::Sweep, metric, idle_threads: 0, enough };
+        groups.push(vec![comparison(Metric::Request), comparison(Metric::Megabyte)]);
+    }
+    if cures.contains(&Cure::ReleaseEveryTask) {
+        // The effect is tens of per cent: few quads are enough.
+        let enough = Enough { least: least.min(5), most: most.min(9), uncertainty: 0.05 };
+        let comparison = |metric| Comparison {
+            cure: Cure::ReleaseEveryTask,
+            metric,
+            idle_threads: settings.idle_threads,
+            enough,
+        };
+        groups.push(vec![comparison(Metric::Request), comparison(Metric::Handshake)]);
+    }
+    groups
+}

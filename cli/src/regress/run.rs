@@ -1,0 +1,271 @@
+//! One library under one cure: large PUTs, the small phase, ageing, the large PUTs again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::RegressError;
+use super::client::Client;
+use super::estimate::{Enough, Median};
+use super::lines::Line;
+use super::progress::Progress;
+use super::server::{Server, Stats, version};
+use crate::load::output::Done;
+use crate::report::model::{Cure, Growth, Large, Lock, Run, Settings, Small, ThreadStates};
+
+/// Time between two samples of the growth curve.
+const SAMPLE: Duration = Duration::from_millis(250);
+/// A large phase goes on until its median is known this well.
+const UNCERTAINTY: f64 = 0.015;
+/// Steps that a run reports to [`Progress`].
+pub const STEPS: u64 = 4;
+
+/// Large rounds, before or after.
+struct LargePhase {
+    rounds: Vec<f64>,
+    median: f64,
+    cpu_ms_per_mb: f64,
+    done: Done,
+    before: Stats,
+    end: Stats,
+}
+
+/// Carries a run out.
+pub fn run(
+    line: &Line,
+    cure: Cure,
+    settings: &Settings,
+    progress: &mut Progress,
+) -> Result<Run, RegressError> {
+    let server = Server::start(line, cure, &settings.server_threads, 0)?;
+    let recorder =
+        Recorder { server: &server, growth: Mutex::default(), old: is_old(&server.stats()?) };
+    let name = format!("{} {cure}", line.name);
+
+    let fresh = large(&recorder, "fresh", settings, &name, progress)?;
+    let (small, small_done) = small(&recorder, settings, &name, progress)?;
+    let aged = if recorder.old && settings.age > 0 {
+        progress.step(format!("{name}: {} threads come and go", settings.age), 1);
+        let aged = server.age(settings.age)?;
+        recorder.sample("aged", &server.stats()?);
+        progress.done(&format!("{} thread states", aged.states));
+        Some(aged)
+    } else {
+        None
+    };
+    let after = large(&recorder, "after", settings, &name, progress)?;
+
+    let growth = recorder.growth.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let end = &after.end;
+    let run = Run {
+        line: line.name.clone(),
+        library: line.libssl.display().to_string(),
+        version: version(end, line.libcrypto.as_deref())
+            .or_else(|| line.version.clone())
+            .unwrap_or_default(),
+        cure,
+        small,
+        large: Large {
+            threads: settings.large_threads,
+            bytes: settings.large_body,
+            fresh_mb_s: fresh.median,
+            after_mb_s: after.median,
+            after_over_fresh: after.median / fresh.median,
+            fresh_rounds_mb_s: fresh.rounds,
+            after_rounds_mb_s: after.rounds,
+            fresh_server_cpu_ms_per_mb: fresh.cpu_ms_per_mb,
+            after_server_cpu_ms_per_mb: after.cpu_ms_per_mb,
+        },
+        aged,
+        thread_states: ThreadStates {
+            peak: growth
+                .iter()
+                .map(|sample| sample.states)
+                .max()
+                .unwrap_or(0)
+                .max(end.thread_states.peak),
+            end: end.thread_states.alive,
+            longest_chain: end.thread_states.longest_chain,
+            bytes: end.thread_states.bytes,
+            live_threads: end.live_threads,
+        },
+        ledger: end.ledger,
+        locks: sorted(end.locks.clone()),
+        locks_after: sorted(difference(&after.before.locks, &end.locks)),
+        false_closes: [&fresh.done, &small_done, &after.done]
+            .iter()
+            .map(|done| done.false_closes)
+            .sum(),
+        growth,
+    };
+    server.quit()?;
+    Ok(run)
+}
+
+/// Whether the thread states live in the table of 1.0.x.
+fn is_old(stats: &Stats) -> bool {
+    stats.thread_states.longest_chain.is_some()
+}
+
+fn large(
+    recorder: &Recorder<'_>,
+    phase: &str,
+    settings: &Settings,
+    name: &str,
+    progress: &mut Progress,
+) -> Result<LargePhase, RegressError> {
+    let (threads, body) = (settings.large_threads, settings.large_body);
+    progress.step(format!("{name}: large PUTs, {phase}"), settings.large_rounds.1);
+    let mut client =
+        Client::start(recorder.server, "large", &format!("--threads {threads} --body {body}"))?;
+    // The first round warms up what is lazy in client, server and kernel; its figure is not used.
+    client.round(&mut |_| {})?;
+    let enough = Enough {
+        least: settings.large_rounds.0,
+        most: settings.large_rounds.1,
+        uncertainty: UNCERTAINTY,
+    };
+    let before = recorder.server.stats()?;
+    let mut rounds = Vec::new();
+    let mut bytes = 0;
+    recorder.during(phase, || {
+        while !enough.is_reached(&rounds) {
+            let round = client.round(&mut |_| {})?;
+            rounds.push(round.mb_per_second);
+            bytes += round.bytes;
+            progress.set(rounds.len() as u64);
+        }
+        Ok(())
+    })?;
+    let end = recorder.server.stats()?;
+    recorder.sample(phase, &end);
+    let done = client.finish()?;
+    let median = Median::of(&rounds).map_or(0.0, |median| median.value);
+    progress.done(&format!("{median:.0} MB/s ({} rounds)", rounds.len()));
+    let cpu_ms_per_mb = (end.cpu_ns - before.cpu_ns) as f64 / 1e6 / (bytes as f64 / 1e6).max(1.0);
+    Ok(LargePhase { rounds, median, cpu_ms_per_mb, done, before, end })
+}
+
+fn small(
+    recorder: &Recorder<'_>,
+    settings: &Settings,
+    name: &str,
+    progress: &mut Progress,
+) -> Result<(Small, Done), RegressError> {
+    let Settings { small_threads, small_requests, small_body, new_connections, misbehave, .. } =
+        settings;
+    progress.step(format!("{name}: small PUTs"), *small_requests);
+    let options = format!(
+        "--threads {small_threads} --requests {small_requests} --body {small_body} \
+         --new-connections {new_connections} --misbehave {misbehave}"
+    );
+    let mut client = Client::start(recorder.server, "small", &options)?;
+    let before = recorder.server.stats()?;
+    recorder
+        .during("small", || client.round(&mut |so_far| progress.set(so_far.requests)).map(drop))?;
+    let end = recorder.server.stats()?;
+    recorder.sample("small", &end);
+    let done = client.finish()?;
+    progress.done(&format!(
+        "{:.0} requests/s, {} false closes",
+        done.requests_per_second, done.false_closes
+    ));
+    let small = Small {
+        threads: *small_threads,
+        requests: done.requests,
+        bytes: *small_body,
+        rps: done.requests_per_second,
+        server_cpu_us_per_request: (end.cpu_ns - before.cpu_ns) as f64
+            / 1e3
+            / (done.requests as f64).max(1.0),
+        connections: done.connections,
+        misbehaved: done.misbehaved,
+        latency_us: done.latency_us.clone(),
+    };
+    Ok((small, done))
+}
+
+/// Samples the server beside a phase.
+struct Recorder<'a> {
+    server: &'a Server,
+    growth: Mutex<Vec<Growth>>,
+    old: bool,
+}
+
+impl Recorder<'_> {
+    fn sample(&self, phase: &str, stats: &Stats) {
+        let sample = Growth {
+            seconds: self.server.since.elapsed().as_secs_f64(),
+            phase: phase.into(),
+            states: stats.thread_states.alive,
+            longest_chain: stats.thread_states.longest_chain,
+            live_threads: stats.live_threads,
+        };
+        self.growth.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
+    }
+
+    /// Runs `work` and samples until it is over.
+    fn during(
+        &self,
+        phase: &str,
+        work: impl FnOnce() -> Result<(), RegressError>,
+    ) -> Result<(), RegressError> {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let sampler = scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    // A server that cannot answer fails the phase too, with a better message.
+                    if let Ok(stats) = self.server.stats() {
+                        self.sample(phase, &stats);
+                    }
+                    std::thread::park_timeout(SAMPLE);
+                }
+            });
+            let outcome = work();
+            over.store(true, Ordering::Relaxed);
+            sampler.thread().unpark();
+            outcome
+        })
+    }
+}
+
+/// What happened between two readings.
+fn difference(before: &[Lock], end: &[Lock]) -> Vec<Lock> {
+    let grown = end.iter().map(|lock| {
+        let earlier = before.iter().find(|earlier| earlier.name == lock.name);
+        let (acquisitions, contended, wait_ms) = earlier.map_or((0, 0, 0.0), |earlier| {
+            (earlier.acquisitions, earlier.contended, earlier.wait_ms)
+        });
+        Lock {
+            name: lock.name.clone(),
+            acquisitions: lock.acquisitions.saturating_sub(acquisitions),
+            contended: lock.contended.saturating_sub(contended),
+            wait_ms: (lock.wait_ms - wait_ms).max(0.0),
+        }
+    });
+    grown.filter(|lock| lock.acquisitions > 0).collect()
+}
+
+/// Longest wait first.
+fn sorted(mut locks: Vec<Lock>) -> Vec<Lock> {
+    locks.sort_by(|one, other| {
+        other.wait_ms.total_cmp(&one.wait_ms).then(other.acquisitions.cmp(&one.acquisitions))
+    });
+    locks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(name: &str, acquisitions: u64, wait_ms: f64) -> Lock {
+        Lock { name: name.into(), acquisitions, contended: 0, wait_ms }
+    }
+
+    #[test]
+    fn lock_figures_of_a_phase() {
+        let before = [lock("A", 10, 5.0), lock("B", 7, 1.0)];
+        let end = [lock("A", 11, 6.0), lock("B", 7, 1.0), lock("C", 3, 2.5)];
+        assert_eq!(sorted(difference(&before, &end)), [lock("C", 3, 2.5), lock("A", 1, 1.0)]);
+    }
+}

@@ -1,0 +1,192 @@
+//! The server under test: `sslsweep serve --json` in a process of its own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::RegressError;
+use super::child::Talker;
+use super::lines::Line;
+use crate::report::model::{Aged, Cure, LedgerFigures, Lock};
+
+/// Time for an answer that needs no work.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time to start, with idle threads, and to age.
+const LONG: Duration = Duration::from_secs(900);
+
+/// A running server. Ends when dropped.
+pub struct Server {
+    talker: Mutex<Talker>,
+    /// Where it listens.
+    pub address: String,
+    /// Its certificate, in a file of ours.
+    pub certificate: CertificateFile,
+    /// When it was up.
+    pub since: Instant,
+}
+
+/// A PEM file in the temporary folder, for as long as the server runs.
+pub struct CertificateFile(pub PathBuf);
+
+impl CertificateFile {
+    fn write(pem: &str) -> Result<Self, RegressError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = format!(
+            "sslsweep-{}-{}.pem",
+            std::process::id(),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, pem).map_err(|error| RegressError::Write(path.clone(), error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for CertificateFile {
+    fn drop(&mut self) {
+        // A leftover in the temporary folder harms nobody.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[derive(Deserialize)]
+struct Listening {
+    address: String,
+    certificate: String,
+}
+
+/// Answer to `stats`. Members that nobody here needs are left out.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Stats {
+    /// CPU time of the process.
+    pub cpu_ns: u64,
+    /// Worker threads alive.
+    pub live_threads: u64,
+    /// Thread states.
+    pub thread_states: StateFigures,
+    /// The guard's ledger.
+    pub ledger: Option<LedgerFigures>,
+    /// Locks of 1.0.x.
+    #[serde(default)]
+    pub locks: Vec<Lock>,
+    /// The probe's snapshot.
+    #[serde(default)]
+    pub snapshot: Value,
+}
+
+/// Thread states of the process.
+#[derive(Debug, Clone, Deserialize)]
+pub struct StateFigures {
+    /// Alive now.
+    pub alive: u64,
+    /// Most alive at a time.
+    pub peak: u64,
+    /// Bytes of those alive.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Longest chain of the table of 1.0.x.
+    pub longest_chain: Option<u64>,
+}
+
+impl Server {
+    /// Starts a server on `line` and waits until it listens.
+    pub fn start(line: &Line, cure: Cure, threads: &str, idle: u64) -> Result<Self, RegressError> {
+        let mut arguments: Vec<OsString> = [
+            "serve",
+            "--json",
+            "--listen",
+            "127.0.0.1:0",
+            "--threads",
+            threads,
+            "--cure",
+            cure.name(),
+        ]
+        .map(OsString::from)
+        .into();
+        arguments.extend(["--libssl".into(), line.libssl.clone().into_os_string()]);
+        if let Some(libcrypto) = &line.libcrypto {
+            arguments.extend(["--libcrypto".into(), libcrypto.clone().into_os_string()]);
+        }
+        if idle > 0 {
+            arguments.extend(["--idle-threads".into(), idle.to_string().into()]);
+        }
+        let mut talker =
+            Talker::start(format!("the server on {} with cure {cure}", line.name), arguments)?;
+        let listening: Listening = event(&mut talker, "listening", LONG)?;
+        let certificate = CertificateFile::write(&listening.certificate)?;
+        Ok(Self {
+            talker: Mutex::new(talker),
+            address: listening.address,
+            certificate,
+            since: Instant::now(),
+        })
+    }
+
+    /// Its figures.
+    pub fn stats(&self) -> Result<Stats, RegressError> {
+        self.ask("stats", "stats", PATIENCE)
+    }
+
+    /// Changes the cure of the running server.
+    pub fn cure(&self, cure: Cure) -> Result<(), RegressError> {
+        self.ask::<Value>(&format!("cure {cure}"), "cure", PATIENCE).map(drop)
+    }
+
+    /// Lets `threads` worker threads come, serve one small PUT each, and end.
+    pub fn age(&self, threads: u64) -> Result<Aged, RegressError> {
+        self.ask(&format!("age {threads}"), "aged", LONG)
+    }
+
+    /// Ends it; it must end well.
+    pub fn quit(self) -> Result<(), RegressError> {
+        self.ask::<Value>("quit", "quit", PATIENCE)?;
+        self.talker.into_inner().unwrap_or_else(PoisonError::into_inner).finish(PATIENCE).map(drop)
+    }
+
+    fn ask<T: DeserializeOwned>(
+        &self,
+        order: &str,
+        answer: &str,
+        patience: Duration,
+    ) -> Result<T, RegressError> {
+        let mut talker = self.talker();
+        talker.say(order)?;
+        event(&mut talker, answer, patience)
+    }
+
+    fn talker(&self) -> MutexGuard<'_, Talker> {
+        self.talker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The library's version, out of the probe's snapshot: the libcrypto at `path`, or the only one.
+pub fn version(stats: &Stats, path: Option<&Path>) -> Option<String> {
+    let libraries = stats.snapshot.get("libraries")?.as_array()?;
+    let of = |library: &Value| library.get("version").and_then(Value::as_str).map(str::to_owned);
+    let named = path.and_then(Path::to_str).and_then(|path| {
+        libraries.iter().find(|library| library.get("path").and_then(Value::as_str) == Some(path))
+    });
+    named.or_else(|| libraries.first()).and_then(of)
+}
+
+/// Hears one event of the kind `name`.
+fn event<T: DeserializeOwned>(
+    talker: &mut Talker,
+    name: &str,
+    patience: Duration,
+) -> Result<T, RegressError> {
+    let line = talker.hear(patience)?;
+    let value: Value =
+        serde_json::from_str(&line).map_err(|_| talker.failed(&format!("said {line:?}")))?;
+    if value.get("event").and_then(Value::as_str) != Some(name) {
+        return Err(talker.failed(&format!("answered {line} where {name:?} was due")));
+    }
+    serde_json::from_value(value)
+        .map_err(|error| talker.failed(&format!("answered {line}: {error}")))
+}

@@ -1,0 +1,249 @@
+//! What a run must show.
+
+use serde_json::{Value, json};
+use sslsweep::libcrypto::Line;
+
+use crate::report::model::{Cure, Paired, Run, Verdict};
+
+/// Large PUTs after ageing, of what they were: the regression, when nothing is released.
+const REGRESSION: f64 = 0.7;
+/// ... and when sslsweep sweeps.
+const CURED: f64 = 0.95;
+/// Thread states of a 1.0.x process that released none.
+const STATES: u64 = 1000;
+/// Server CPU with sslsweep, of what it is with nothing.
+const OVERHEAD: f64 = 1.02;
+/// The lock of the 1.0.x table.
+const TABLE_LOCK: &str = "CRYPTO_LOCK_ERR";
+
+/// Judges runs and comparisons. Only what was run is judged: lines and cures may be left out by hand.
+pub fn judge(runs: &[Run], paired: &[Paired]) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    let old = |run: &&Run| line_of(run) == Line::V1_0 && run.aged.is_some();
+    for run in runs.iter().filter(old) {
+        match run.cure {
+            Cure::ClearEachCall => regression(run, &mut verdicts),
+            Cure::Sweep => cured(run, &mut verdicts),
+            Cure::None | Cure::ReleaseEveryTask => {}
+        }
+    }
+    for pair in paired.iter().filter(|pair| pair.cure == Cure::Sweep) {
+        let metric = if pair.metric == "ms_per_mb" { "MB" } else { "request" };
+        verdicts.push(verdict(
+            format!("{}: server CPU per {metric}, sweep over none", pair.line),
+            pair.ratio <= OVERHEAD,
+            json!(rounded(pair.ratio)),
+            format!("<= {OVERHEAD}"),
+            "if the interval in the table is wide the machine was busy: run again, or with more --pairs; \
+             if it is narrow, `sslsweep cost` says what the guard itself costs",
+        ));
+    }
+    for run in runs {
+        match run.cure {
+            Cure::None if is_poisoned(line_of(run)) => verdicts.push(verdict(
+                format!("{}: healthy connections closed without a cure", run.line),
+                run.false_closes > 0,
+                json!(run.false_closes),
+                "> 0".into(),
+                "the workload poisons no thread: raise --misbehave, or --small-requests",
+            )),
+            Cure::Sweep => verdicts.push(verdict(
+                format!("{}: healthy connections closed with sweep", run.line),
+                run.false_closes == 0,
+                json!(run.false_closes),
+                "= 0".into(),
+                "a task ran without a guard, or an error arrived from code that has none: \
+                 look at ledger arrivals in `sslsweep serve`'s stats",
+            )),
+            _ => {}
+        }
+    }
+    let bodies: u64 = runs.iter().map(delivered).sum();
+    verdicts.push(verdict(
+        "bodies answered with the right count and hash".into(),
+        bodies > 0,
+        json!(bodies),
+        "all".into(),
+        "nothing was run",
+    ));
+    verdicts
+}
+
+fn regression(run: &Run, verdicts: &mut Vec<Verdict>) {
+    let longer = "let more threads come and go: --age";
+    verdicts.push(verdict(
+        format!("{}, aged: large PUTs after/fresh, clear-each-call", run.line),
+        run.large.after_over_fresh <= REGRESSION,
+        json!(rounded(run.large.after_over_fresh)),
+        format!("<= {REGRESSION}"),
+        longer,
+    ));
+    verdicts.push(verdict(
+        format!("{}, aged: thread states at the end, clear-each-call", run.line),
+        run.thread_states.end > STATES,
+        json!(run.thread_states.end),
+        format!("> {STATES}"),
+        longer,
+    ));
+    let top = run.locks_after.first().map(|lock| &*lock.name);
+    verdicts.push(verdict(
+        format!("{}, aged: lock waited for longest, clear-each-call", run.line),
+        top == Some(TABLE_LOCK),
+        top.map_or(Value::Null, |name| json!(name)),
+        TABLE_LOCK.into(),
+        longer,
+    ));
+}
+
+fn cured(run: &Run, verdicts: &mut Vec<Verdict>) {
+    verdicts.push(verdict(
+        format!("{}, aged: large PUTs after/fresh, sweep", run.line),
+        run.large.after_over_fresh >= CURED,
+        json!(rounded(run.large.after_over_fresh)),
+        format!(">= {CURED}"),
+        "compare the rounds in report.json: if they scatter, the machine was busy (raise --rounds); if the \
+         states grew, a thread ended without its release",
+    ));
+    verdicts.push(verdict(
+        format!("{}, aged: thread states at the end, sweep", run.line),
+        run.thread_states.end <= run.thread_states.live_threads,
+        json!(run.thread_states.end),
+        format!("<= {} (live threads)", run.thread_states.live_threads),
+        "a thread ended without its release: see thread_states in report.json for when they grew",
+    ));
+}
+
+/// Bodies that the client verified, large and small.
+fn delivered(run: &Run) -> u64 {
+    let rounds = run.large.fresh_rounds_mb_s.len() + run.large.after_rounds_mb_s.len();
+    run.small.requests + (run.large.threads * rounds) as u64
+}
+
+/// The line of a run's library, from its version (`1.0.2o` or `OpenSSL 1.0.2o  27 Mar 2018`).
+fn line_of(run: &Run) -> Line {
+    if run.version.starts_with(|first: char| first.is_ascii_digit()) {
+        Line::from_version_text(&format!("OpenSSL {}", run.version))
+    } else {
+        Line::from_version_text(&run.version)
+    }
+}
+
+/// Whether a stale error turns a would-block read into a fatal one (OPENSSL.md, Poisoning).
+fn is_poisoned(line: Line) -> bool {
+    matches!(line, Line::V1_0 | Line::V1_1 | Line::V3)
+}
+
+fn verdict(name: String, holds: bool, value: Value, bound: String, next_step: &str) -> Verdict {
+    Verdict { name, holds, value, bound, next_step: (!holds).then(|| next_step.into()) }
+}
+
+fn rounded(ratio: f64) -> f64 {
+    (ratio * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+
+    fn failing(runs: &[Run], paired: &[Paired]) -> Vec<String> {
+        let verdicts = judge(runs, paired);
+        assert!(verdicts.iter().all(|verdict| verdict.holds == verdict.next_step.is_none()));
+        verdicts.into_iter().filter(|verdict| !verdict.holds).map(|verdict| verdict.name).collect()
+    }
+
+    /// Changes one run of the example, and names the only verdict that must fail then.
+    fn breaks(line: &str, cure: Cure, change: impl FnOnce(&mut Run), expected: &str) {
+        let mut report = example::report();
+        let run = report.runs.iter_mut().find(|run| run.line == line && run.cure == cure);
+        change(run.expect("in the example"));
+        assert_eq!(failing(&report.runs, &report.paired), [expected]);
+    }
+
+    #[test]
+    fn everything_holds_in_the_example() {
+        let report = example::report();
+        assert_eq!(failing(&report.runs, &report.paired), [""; 0]);
+        assert_eq!(judge(&report.runs, &report.paired).len(), 5 + 4 + 6 + 1);
+    }
+
+    #[test]
+    fn each_verdict_can_fail() {
+        breaks(
+            "1.0.2",
+            Cure::ClearEachCall,
+            |run| run.large.after_over_fresh = 0.71,
+            "1.0.2, aged: large PUTs after/fresh, clear-each-call",
+        );
+        breaks(
+            "1.0.2",
+            Cure::ClearEachCall,
+            |run| run.thread_states.end = 1000,
+            "1.0.2, aged: thread states at the end, clear-each-call",
+        );
+        breaks(
+            "1.0.2",
+            Cure::ClearEachCall,
+            |run| run.locks_after.reverse(),
+            "1.0.2, aged: lock waited for longest, clear-each-call",
+        );
+        breaks(
+            "1.0.2",
+            Cure::Sweep,
+            |run| run.large.after_over_fresh = 0.949,
+            "1.0.2, aged: large PUTs after/fresh, sweep",
+        );
+        breaks(
+            "1.0.2",
+            Cure::Sweep,
+            |run| run.thread_states.end = run.thread_states.live_threads + 1,
+            "1.0.2, aged: thread states at the end, sweep",
+        );
+        for line in ["1.0.2", "1.1.1", "3.0"] {
+            let (poisoned, swept) = (
+                format!("{line}: healthy connections closed without a cure"),
+                format!("{line}: healthy connections closed with sweep"),
+            );
+            breaks(line, Cure::None, |run| run.false_closes = 0, &poisoned);
+            breaks(line, Cure::Sweep, |run| run.false_closes = 1, &swept);
+        }
+    }
+
+    #[test]
+    fn overhead_is_judged_per_request_and_per_mb() {
+        for metric in ["us_per_request", "ms_per_mb"] {
+            let mut report = example::report();
+            let pair = report
+                .paired
+                .iter_mut()
+                .find(|pair| pair.cure == Cure::Sweep && pair.metric == metric);
+            pair.expect("in the example").ratio = 1.021;
+            assert_eq!(failing(&report.runs, &report.paired).len(), 1);
+        }
+    }
+
+    #[test]
+    fn what_releasing_costs_is_told_not_judged() {
+        let mut report = example::report();
+        for pair in report.paired.iter_mut().filter(|pair| pair.cure == Cure::ReleaseEveryTask) {
+            pair.ratio = 9.0;
+        }
+        assert_eq!(failing(&report.runs, &report.paired), [""; 0]);
+    }
+
+    #[test]
+    fn lines_that_clear_by_themselves_need_not_close_anything() {
+        let mut report = example::report();
+        report.runs.retain(|run| run.line == "3.0");
+        for run in &mut report.runs {
+            run.version = "OpenSSL 4.0.3 9 Jun 2026".into();
+            run.false_closes = 0;
+        }
+        assert_eq!(failing(&report.runs, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn an_empty_run_does_not_pass() {
+        assert_eq!(failing(&[], &[]).len(), 1);
+    }
+}

@@ -1,0 +1,282 @@
+//! What `sslsweep regress` found out: the contents of `report.json`.
+//!
+//! `cli/schemas/regress.schema.json` is the same in JSON Schema; a test holds the two together.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::output::Latency;
+
+/// What a server does about per-thread OpenSSL state.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cure {
+    /// Nothing.
+    None,
+    /// `ERR_clear_error` before each TLS call: today's practice.
+    ClearEachCall,
+    /// The thread state is given back after each task: the proposal of 2016.
+    ReleaseEveryTask,
+    /// The guard of sslsweep, with the defaults of the line.
+    Sweep,
+}
+
+impl Cure {
+    /// All of them, in the order of the report.
+    pub const ALL: [Self; 4] =
+        [Self::None, Self::ClearEachCall, Self::ReleaseEveryTask, Self::Sweep];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ClearEachCall => "clear-each-call",
+            Self::ReleaseEveryTask => "release-every-task",
+            Self::Sweep => "sweep",
+        }
+    }
+}
+
+impl fmt::Display for Cure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The whole report.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    /// How large everything was.
+    pub settings: Settings,
+    /// One a library and cure.
+    pub runs: Vec<Run>,
+    /// Server CPU of one cure over another, in one process, interleaved.
+    pub paired: Vec<Paired>,
+    /// What must hold.
+    pub verdicts: Vec<Verdict>,
+    /// How long it all took.
+    pub seconds: f64,
+}
+
+/// The size of the workload.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Settings {
+    /// `laptop` or `full`, before changes by hand.
+    pub profile: String,
+    /// Thread model of the server.
+    pub server_threads: String,
+    /// Client threads of the small phase.
+    pub small_threads: usize,
+    /// Requests of the small phase.
+    pub small_requests: u64,
+    /// Bytes of a small body.
+    pub small_body: u64,
+    /// Share of small requests on a new connection.
+    pub new_connections: f64,
+    /// Share of misbehaving clients.
+    pub misbehave: f64,
+    /// Client threads of the large phases.
+    pub large_threads: usize,
+    /// Bytes of a large body.
+    pub large_body: u64,
+    /// Least and most rounds of a large phase.
+    pub large_rounds: (u64, u64),
+    /// Worker threads that come and go between the small phase and the large PUTs after it, on 1.0.x.
+    pub age: u64,
+    /// Idle threads beside the ones that work, where releasing is compared with doing nothing.
+    pub idle_threads: u64,
+    /// Least and most quads of a paired comparison.
+    pub pairs: (u64, u64),
+}
+
+/// One library under one cure, in a process of its own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Run {
+    /// Name of the line, as in the manifest.
+    pub line: String,
+    /// The libssl that served.
+    pub library: String,
+    /// Its version.
+    pub version: String,
+    /// The cure.
+    pub cure: Cure,
+    /// The small phase.
+    pub small: Small,
+    /// The large phases, before and after.
+    pub large: Large,
+    /// Threads that came and went between the small phase and the large PUTs after it.
+    pub aged: Option<Aged>,
+    /// Thread states alive.
+    pub thread_states: ThreadStates,
+    /// What the guard recorded; `None` where the cure has no guard.
+    pub ledger: Option<LedgerFigures>,
+    /// All locks of the application's callback over the whole run; empty but on 1.0.x.
+    pub locks: Vec<Lock>,
+    /// The same, during the large PUTs after ageing only.
+    pub locks_after: Vec<Lock>,
+    /// Healthy connections that the server ended.
+    pub false_closes: u64,
+    /// Samples, about four a second.
+    pub growth: Vec<Growth>,
+}
+
+/// The small phase.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Small {
+    /// Client threads.
+    pub threads: usize,
+    /// Requests, each answered and its body verified.
+    pub requests: u64,
+    /// Bytes of each body.
+    pub bytes: u64,
+    /// Requests a second.
+    pub rps: f64,
+    /// CPU time of the server process, misbehaving clients included.
+    pub server_cpu_us_per_request: f64,
+    /// Healthy connections opened.
+    pub connections: u64,
+    /// Misbehaving clients.
+    pub misbehaved: u64,
+    /// Service times at the client.
+    pub latency_us: Latency,
+}
+
+/// The large phases.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Large {
+    /// Client threads.
+    pub threads: usize,
+    /// Bytes of each body.
+    pub bytes: u64,
+    /// Median of the rounds before the small phase.
+    pub fresh_mb_s: f64,
+    /// Median of the rounds after the small phase and ageing.
+    pub after_mb_s: f64,
+    /// Their ratio.
+    pub after_over_fresh: f64,
+    /// Each round before.
+    pub fresh_rounds_mb_s: Vec<f64>,
+    /// Each round after.
+    pub after_rounds_mb_s: Vec<f64>,
+    /// Server CPU before.
+    pub fresh_server_cpu_ms_per_mb: f64,
+    /// Server CPU after.
+    pub after_server_cpu_ms_per_mb: f64,
+}
+
+/// What ageing did.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Aged {
+    /// Threads that came, served one small PUT and ended.
+    pub threads: u64,
+    /// Thread states alive afterwards.
+    pub states: u64,
+}
+
+/// Thread states of the server process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ThreadStates {
+    /// Most alive at a time.
+    pub peak: u64,
+    /// Alive at the end.
+    pub end: u64,
+    /// Longest bucket chain of the table of 1.0.x.
+    pub longest_chain: Option<u64>,
+    /// Bytes of the states alive at the end.
+    pub bytes: u64,
+    /// Worker threads alive at the end.
+    pub live_threads: u64,
+}
+
+/// What the ledger of the guard says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerFigures {
+    /// Tasks that ran under the guard.
+    pub tasks: u64,
+    /// Tasks that left errors.
+    pub dirty_tasks: u64,
+    /// Errors that they left.
+    pub leftovers: u64,
+}
+
+/// One lock of 1.0.x.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    /// `CRYPTO_LOCK_ERR` and its peers.
+    pub name: String,
+    /// Times it was taken.
+    pub acquisitions: u64,
+    /// Times it was held by another thread.
+    pub contended: u64,
+    /// Time spent waiting for it, over all threads.
+    pub wait_ms: f64,
+}
+
+/// A sample.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Growth {
+    /// Since the server was up.
+    pub seconds: f64,
+    /// `fresh`, `small`, `aged` or `after`.
+    pub phase: String,
+    /// Thread states alive.
+    pub states: u64,
+    /// Longest chain, on 1.0.x.
+    pub longest_chain: Option<u64>,
+    /// Worker threads alive.
+    pub live_threads: u64,
+}
+
+/// Two cures compared in one process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Paired {
+    /// Name of the line.
+    pub line: String,
+    /// The cure.
+    pub cure: Cure,
+    /// What it is compared with.
+    pub baseline: Cure,
+    /// `us_per_request`, `ms_per_mb` or `us_per_handshake`.
+    pub metric: String,
+    /// Idle threads in the process.
+    pub idle_threads: u64,
+    /// Median over the quads.
+    pub ratio: f64,
+    /// 95 % interval of the median.
+    pub ratio_low: f64,
+    /// 95 % interval of the median.
+    pub ratio_high: f64,
+    /// Median cost of the baseline.
+    pub baseline_cost: f64,
+    /// Median cost of the cure.
+    pub cure_cost: f64,
+    /// Each quad: baseline, cure, cure, baseline, or the other way round; costs averaged by cure.
+    pub samples: Vec<Quad>,
+}
+
+/// Four rounds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Quad {
+    /// Mean of the two rounds of the baseline.
+    pub baseline: f64,
+    /// Mean of the two rounds of the cure.
+    pub cure: f64,
+}
+
+/// Something that must hold.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What.
+    pub name: String,
+    /// Whether it does.
+    pub holds: bool,
+    /// What was seen.
+    pub value: serde_json::Value,
+    /// What was asked for.
+    pub bound: String,
+    /// What to do when it does not hold.
+    pub next_step: Option<String>,
+}

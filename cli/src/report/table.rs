@@ -1,0 +1,280 @@
+//! The report on a terminal: 120 columns at most.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
+
+use super::model::{Lock, Paired, Report, Run};
+
+/// Widest line.
+const WIDTH: usize = 120;
+
+/// All tables, with the words that explain them.
+pub fn text(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = write!(text, "\n{}\n\n{}\n", wrapped(&workload(report)), runs(&report.runs));
+    if report.runs.iter().any(|run| !run.locks_after.is_empty()) {
+        let _ = write!(
+            text,
+            "\nLocks of 1.0.x during the large PUTs after ageing\n{}\n",
+            locks(&report.runs)
+        );
+    }
+    if !report.paired.is_empty() {
+        let _ = write!(
+            text,
+            "\nServer CPU of a cure over none (one process, interleaved rounds, median of the ratios)\n{}\n",
+            paired(&report.paired)
+        );
+    }
+    let _ = write!(text, "\nVerdicts\n{}", verdicts(report));
+    text
+}
+
+/// What was run, in sentences; a line a topic.
+pub fn workload(report: &Report) -> String {
+    let settings = &report.settings;
+    let (least, most) = settings.large_rounds;
+    let mut text = format!(
+        "Large: {} threads PUT {} each at a time, {least} to {most} rounds, median{}.\n\
+         Small: {} threads, {} PUTs of {} bytes, {:.0} % on a new connection, {:.1} % misbehaving clients on top.\n\
+         Server: {}, a process of its own for each library and cure.",
+        settings.large_threads,
+        size(settings.large_body),
+        if settings.profile == "full" {
+            ""
+        } else {
+            " (laptop size; --full: 100 MB, and 2,000,000 small PUTs)"
+        },
+        settings.small_threads,
+        grouped(settings.small_requests),
+        settings.small_body,
+        settings.new_connections * 100.0,
+        settings.misbehave * 100.0,
+        settings.server_threads,
+    );
+    if let Some((run, aged)) = report.runs.iter().find_map(|run| run.aged.map(|aged| (run, aged))) {
+        let _ = write!(
+            text,
+            "\nOn {} the process was AGED before the large PUTs were repeated: {} worker threads came, served one \
+             small PUT each and ended, as they do in months. From 1.1.0 on a state goes with its thread: nothing to age.",
+            run.line,
+            grouped(aged.threads)
+        );
+    }
+    text
+}
+
+/// Breaks lines at spaces.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for topic in text.lines() {
+        let mut line = String::new();
+        for word in topic.split(' ') {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines.join("\n")
+}
+
+fn runs(runs: &[Run]) -> Table {
+    let mut table = table(&[
+        "line",
+        "cure",
+        "fresh\nMB/s",
+        "after\nMB/s",
+        "after/\nfresh",
+        "small\nreq/s",
+        "us CPU\nper req",
+        "ms CPU\nper MB",
+        "after",
+        "states\npeak",
+        "states\nend",
+        "longest\nchain",
+        "dirty\ntasks",
+        "false\ncloses",
+    ]);
+    let mut last = "";
+    for run in runs {
+        let line = if run.line == last { "" } else { &*run.line };
+        last = &run.line;
+        table.add_row([
+            line.to_owned(),
+            run.cure.name().to_owned(),
+            format!("{:.0}", run.large.fresh_mb_s),
+            format!("{:.0}", run.large.after_mb_s),
+            format!("{:.2}", run.large.after_over_fresh),
+            format!("{:.0}", run.small.rps),
+            format!("{:.0}", run.small.server_cpu_us_per_request),
+            format!("{:.2}", run.large.fresh_server_cpu_ms_per_mb),
+            format!("{:.2}", run.large.after_server_cpu_ms_per_mb),
+            run.thread_states.peak.to_string(),
+            run.thread_states.end.to_string(),
+            dash(run.thread_states.longest_chain),
+            dash(run.ledger.map(|ledger| ledger.dirty_tasks)),
+            run.false_closes.to_string(),
+        ]);
+    }
+    align(&mut table, 2);
+    table
+}
+
+fn locks(runs: &[Run]) -> Table {
+    let mut table =
+        table(&["line", "cure", "lock", "acquisitions", "contended", "waited (all threads)"]);
+    for run in runs {
+        for lock in
+            run.locks_after.iter().take(3).filter(|lock| lock.contended > 0 || lock.wait_ms > 0.0)
+        {
+            let Lock { name, acquisitions, contended, wait_ms } = lock;
+            table.add_row([
+                run.line.clone(),
+                run.cure.name().to_owned(),
+                name.clone(),
+                grouped(*acquisitions),
+                grouped(*contended),
+                format!("{:.1} s", wait_ms / 1000.0),
+            ]);
+        }
+    }
+    align(&mut table, 3);
+    table
+}
+
+fn paired(pairs: &[Paired]) -> Table {
+    let mut table =
+        table(&["line", "cure", "idle threads", "work", "cure", "none", "ratio", "95 %", "quads"]);
+    for pair in pairs {
+        table.add_row([
+            pair.line.clone(),
+            pair.cure.name().to_owned(),
+            grouped(pair.idle_threads),
+            work(&pair.metric).to_owned(),
+            cost(pair.cure_cost, &pair.metric),
+            cost(pair.baseline_cost, &pair.metric),
+            format!("{:.3}", pair.ratio),
+            format!("[{:.3}, {:.3}]", pair.ratio_low, pair.ratio_high),
+            pair.samples.len().to_string(),
+        ]);
+    }
+    align(&mut table, 5);
+    table
+}
+
+fn verdicts(report: &Report) -> Table {
+    let mut table = table(&["", "verdict", "value", "bound"]);
+    for verdict in &report.verdicts {
+        table.add_row([
+            if verdict.holds { "holds" } else { "FAILS" }.to_owned(),
+            verdict.name.clone(),
+            plain(&verdict.value),
+            verdict.bound.clone(),
+        ]);
+    }
+    table
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
+        table.set_style(component, '─');
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    table
+}
+
+/// Figures to the right, from column `first` on.
+fn align(table: &mut Table, first: usize) {
+    for column in table.column_iter_mut().skip(first) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// What a metric of [`Paired`] is about, in words.
+pub fn work(metric: &str) -> &str {
+    match metric {
+        "us_per_request" => "4 KB PUT, kept alive",
+        "us_per_handshake" => "4 KB PUT, new connection",
+        "ms_per_mb" => "MB of large PUTs",
+        other => other,
+    }
+}
+
+/// A cost with its unit.
+pub fn cost(cost: f64, metric: &str) -> String {
+    if metric == "ms_per_mb" { format!("{cost:.3} ms") } else { format!("{cost:.1} us") }
+}
+
+/// A verdict's value without the quotes of JSON.
+pub fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => "-".into(),
+        other => other.to_string(),
+    }
+}
+
+/// The figure, or a dash where there is none.
+pub fn dash(figure: Option<u64>) -> String {
+    figure.map_or_else(|| "-".into(), |figure| figure.to_string())
+}
+
+/// 1234567 as 1,234,567.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes as people write them.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} KB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+
+    #[test]
+    fn it_fits_and_says_what_matters() {
+        let text = text(&example::report());
+        for line in text.lines() {
+            assert!(line.chars().count() <= WIDTH, "{} columns: {line}", line.chars().count());
+        }
+        for expected in
+            ["AGED", "20,000 worker threads", "CRYPTO_LOCK_ERR", "0.44", "[1.950, 2.080]", "holds"]
+        {
+            assert!(text.contains(expected), "{expected} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_as_people_write_them() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(size(16_000_000), "16 MB");
+        assert_eq!(size(4_096), "4 KB");
+    }
+}
