@@ -60,7 +60,7 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         let _ = write!(
             page,
             "<h2>What the cures cost on today's OpenSSL</h2>\n<figure>{}<figcaption>Server CPU of a cure over none, in \
-             one process, interleaved rounds: median of the ratios, and its 95 % interval (black).</figcaption></figure>\n",
+             one process, interleaved rounds: median of the ratios, and its 95 % interval (the line across the end of a bar).</figcaption></figure>\n",
             plots::cost(&report.paired)?
         );
         page.push_str(&paired(report));
@@ -75,9 +75,12 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
 fn verdicts(report: &Report) -> String {
     let rows = report.verdicts.iter().map(|verdict| {
         let (class, word) = if verdict.holds { ("holds", "holds") } else { ("fails", "fails") };
-        let next = verdict.next_step.as_deref().map_or(String::new(), |next| format!("<br><small>{}</small>", escaped(next)));
+        let next = verdict
+            .next_step
+            .as_deref()
+            .map_or(String::new(), |next| format!("<br><small>{}</small>", escaped(next)));
         format!(
-            "<tr><td class=\"{class}\">{word}</td><td>{}{next}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+            "<tr><td class=\"{class}\">{word}</td><td>{}{next}</td><td>{}</td><td>{}</td></tr>\n",
             escaped(&verdict.name),
             escaped(&plain(&verdict.value)),
             escaped(&verdict.bound)
@@ -118,19 +121,19 @@ fn runs(report: &Report) -> String {
         &[
             "line",
             "cure",
-            "fresh MB/s",
-            "after MB/s",
-            "after/ fresh",
-            "CPU ms/MB fresh",
-            "CPU ms/MB after",
-            "small req/s",
-            "CPU us/req",
-            "p99 ms",
-            "states peak",
-            "states end",
-            "longest chain",
-            "dirty tasks",
-            "false closes",
+            ">fresh MB/s",
+            ">after MB/s",
+            ">after/ fresh",
+            ">CPU ms/MB fresh",
+            ">CPU ms/MB after",
+            ">small req/s",
+            ">CPU us/req",
+            ">p99 ms",
+            ">states peak",
+            ">states end",
+            ">longest chain",
+            ">dirty tasks",
+            ">false closes",
         ],
         rows,
     )
@@ -155,7 +158,17 @@ fn paired(report: &Report) -> String {
         )
     });
     table(
-        &["line", "cure", "work", "idle threads", "with it", "with none", "ratio", "95 %", "quads"],
+        &[
+            "line",
+            "cure",
+            "work",
+            ">idle threads",
+            ">with it",
+            ">with none",
+            ">ratio",
+            ">95 %",
+            ">quads",
+        ],
         rows,
     )
 }
@@ -189,12 +202,20 @@ fn locks(report: &Report) -> String {
     format!(
         "<h2>Locks of 1.0.x</h2>\n<p>During the large PUTs ({} each) after ageing; the waiting time is the sum over all threads.</p>\n{}",
         size(body),
-        table(&["line", "cure", "lock", "acquisitions", "contended", "waited s"], rows.into_iter())
+        table(
+            &["line", "cure", "lock", ">acquisitions", ">contended", ">waited s"],
+            rows.into_iter()
+        )
     )
 }
 
+/// A table; a title that begins with `>` heads a column of figures.
 fn table(header: &[&str], rows: impl Iterator<Item = String>) -> String {
-    let header: String = header.iter().map(|title| format!("<th>{title}</th>")).collect();
+    let title = |title: &&str| match title.strip_prefix('>') {
+        Some(title) => format!("<th class=\"n\">{title}</th>"),
+        None => format!("<th>{title}</th>"),
+    };
+    let header: String = header.iter().map(title).collect();
     let rows: String = rows.collect();
     format!(
         "<div class=\"wide\"><table>\n<thead><tr>{header}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"

@@ -51,6 +51,7 @@ pub fn growth(runs: &[&Run]) -> Result<String, ReportError> {
             .axis_desc_style((FONT, 14, &INK))
             .x_desc("seconds since the server was up")
             .y_desc("thread states (log scale)")
+            .x_label_formatter(&|seconds| format!("{seconds:.0}"))
             .y_label_formatter(&|states| super::table::grouped(states.round() as u64))
             .draw()?;
         for run in runs {
@@ -94,11 +95,9 @@ pub fn throughput(report: &Report) -> Result<String, ReportError> {
                     (left + width, run.large.fresh_mb_s.max(run.large.after_mb_s) + most * 0.035);
                 chart.draw_series([Text::new(label, at, centred(12))])?;
             }
-            chart.draw_series([Text::new(
-                format!("OpenSSL {line}"),
-                (index as f64 + 0.5, -most * 0.05),
-                centred(15),
-            )])?;
+            // Below the axis, where the chart does not draw.
+            let (x, y) = chart.backend_coord(&(index as f64 + 0.5, 0.0));
+            area.draw(&Text::new(format!("OpenSSL {line}"), (x, y + 16), centred(15)))?;
         }
         Ok(())
     })
@@ -147,7 +146,8 @@ pub fn cost(pairs: &[Paired]) -> Result<String, ReportError> {
             let name =
                 format!("{} {}, {}{idle}", pair.line, pair.cure, super::table::work(&pair.metric));
             let beside = (FONT, 13, &INK).into_text_style(area).pos(position(HPos::Right));
-            chart.draw_series([Text::new(name, (-most * 0.012, middle), beside)])?;
+            let (x, y) = chart.backend_coord(&(0.0, middle));
+            area.draw(&Text::new(name, (x - 8, y), beside))?;
         }
         chart.draw_series([PathElement::new([(1.0, 0.0), (1.0, rows)], INK.stroke_width(1))])?;
         Ok(())
@@ -190,6 +190,7 @@ fn grid(chart: &mut Bars<'_, '_>, unit: &str) -> Drawn {
         .label_style((FONT, 14, &INK))
         .axis_desc_style((FONT, 14, &INK))
         .y_desc(unit)
+        .y_label_formatter(&|rate| format!("{rate:.0}"))
         .draw()?;
     Ok(())
 }
