@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int, c_long, c_uint, c_void};
 use std::ptr::NonNull;
 
 use crate::load::Tls;
-use crate::pem::{Certificate, PrivateKey, Source};
+use crate::pem::{Certificate, Key, Source};
 use crate::symbols::SslCtx;
 
 /// Called by the library for each certificate of a chain while it verifies: whether that
@@ -257,7 +257,7 @@ impl ContextBuilder {
     #[doc(alias = "SSL_CTX_use_PrivateKey")]
     pub fn private_key(self, pem: &[u8]) -> Result<Self, ContextError> {
         let tls = self.0.tls;
-        let (key, error) = tls.rolled_back(|| PrivateKey::read(tls, pem));
+        let (key, error) = tls.rolled_back(|| Key::read(tls, pem));
         let Some(key) = key else {
             return Err(ContextError::PrivateKey { reason: tls.error_text(error) });
         };

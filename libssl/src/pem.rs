@@ -13,7 +13,7 @@ use crate::symbols::{Bio, Pkey, X509};
 /// A BIO that reads from bytes of ours.
 pub(crate) struct Source<'a> {
     tls: &'static Tls,
-    raw: NonNull<Bio>,
+    pub(crate) raw: NonNull<Bio>,
     /// The BIO reads the bytes where they are.
     _bytes: PhantomData<&'a [u8]>,
 }
@@ -62,6 +62,23 @@ pub(crate) struct Certificate {
     pub(crate) raw: NonNull<X509>,
 }
 
+impl Certificate {
+    /// See [X509_get_pubkey(3)](https://docs.openssl.org/master/man3/X509_get_pubkey/).
+    pub(crate) fn public_key(&self) -> Option<Key> {
+        // SAFETY: the certificate is live; the reference that the call gives is ours.
+        let raw = unsafe { (self.tls.symbols.X509_get_pubkey)(self.raw.as_ptr()) };
+        Some(Key { tls: self.tls, raw: NonNull::new(raw)? })
+    }
+
+    /// Whether `signer` has signed it.
+    ///
+    /// See [X509_verify(3)](https://docs.openssl.org/master/man3/X509_verify/).
+    pub(crate) fn is_signed_by(&self, signer: &Key) -> bool {
+        // SAFETY: certificate and key are live and of one library; both are only read.
+        unsafe { (self.tls.symbols.X509_verify)(self.raw.as_ptr(), signer.raw.as_ptr()) == 1 }
+    }
+}
+
 impl Drop for Certificate {
     fn drop(&mut self) {
         // SAFETY: our own reference, given back once.
@@ -69,13 +86,15 @@ impl Drop for Certificate {
     }
 }
 
-/// A private key.
-pub(crate) struct PrivateKey {
+/// A key: a private one, or a certificate's public one.
+pub(crate) struct Key {
     tls: &'static Tls,
     pub(crate) raw: NonNull<Pkey>,
 }
 
-impl PrivateKey {
+impl Key {
+    /// Reads a private key.
+    ///
     /// See [PEM_read_bio_PrivateKey(3)](https://docs.openssl.org/master/man3/PEM_read_bio_PrivateKey/).
     pub(crate) fn read(tls: &'static Tls, pem: &[u8]) -> Option<Self> {
         let source = Source::new(tls, pem)?;
@@ -92,7 +111,7 @@ impl PrivateKey {
     }
 }
 
-impl Drop for PrivateKey {
+impl Drop for Key {
     fn drop(&mut self) {
         // SAFETY: our own reference, given back once.
         unsafe { (self.tls.symbols.EVP_PKEY_free)(self.raw.as_ptr()) };
@@ -100,7 +119,7 @@ impl Drop for PrivateKey {
 }
 
 /// Refuses to give a passphrase; without a callback the library would ask the terminal.
-extern "C" fn no_password(
+pub(crate) extern "C" fn no_password(
     _buffer: *mut c_char,
     _size: c_int,
     _writing: c_int,

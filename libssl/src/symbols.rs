@@ -26,6 +26,14 @@ opaque! {
     X509Store;
     /// EVP_PKEY
     Pkey;
+    /// PKCS12
+    Pkcs12;
+    /// EVP_MD
+    Digest;
+    /// OSSL_LIB_CTX
+    LibraryContext;
+    /// RSA
+    Rsa;
 }
 
 macro_rules! symbols {
@@ -84,6 +92,8 @@ symbols! {
         SSL_CTX_check_private_key: unsafe extern "C" fn(*const SslCtx) -> c_int;
         SSL_CTX_free: unsafe extern "C" fn(*mut SslCtx);
         SSL_CTX_get_cert_store: unsafe extern "C" fn(*const SslCtx) -> *mut X509Store;
+        SSL_CTX_load_verify_locations: unsafe extern "C" fn(
+            *mut SslCtx, *const c_char, *const c_char) -> c_int;
         SSL_CTX_new: unsafe extern "C" fn(*const Method) -> *mut SslCtx;
         SSL_CTX_set_cipher_list: unsafe extern "C" fn(*mut SslCtx, *const c_char) -> c_int;
         SSL_CTX_set_verify: unsafe extern "C" fn(
@@ -122,12 +132,30 @@ symbols! {
         ERR_pop_to_mark: unsafe extern "C" fn() -> c_int;
         ERR_set_mark: unsafe extern "C" fn() -> c_int;
         EVP_PKEY_free: unsafe extern "C" fn(*mut Pkey);
+        EVP_get_digestbyname: unsafe extern "C" fn(*const c_char) -> *const Digest;
         PEM_read_bio_PrivateKey: unsafe extern "C" fn(
             *mut Bio, *mut *mut Pkey, Option<PasswordCallback>, *mut c_void) -> *mut Pkey;
         PEM_read_bio_X509: unsafe extern "C" fn(
             *mut Bio, *mut *mut X509, Option<PasswordCallback>, *mut c_void) -> *mut X509;
+        PKCS12_free: unsafe extern "C" fn(*mut Pkcs12);
         X509_STORE_add_cert: unsafe extern "C" fn(*mut X509Store, *mut X509) -> c_int;
         X509_free: unsafe extern "C" fn(*mut X509);
+        X509_get_pubkey: unsafe extern "C" fn(*mut X509) -> *mut Pkey;
+        X509_verify: unsafe extern "C" fn(*mut X509, *mut Pkey) -> c_int;
+        d2i_PKCS12: unsafe extern "C" fn(
+            *mut *mut Pkcs12, *mut *const u8, c_long) -> *mut Pkcs12;
+        d2i_X509: unsafe extern "C" fn(*mut *mut X509, *mut *const u8, c_long) -> *mut X509;
+    }
+    // On each release so far; deprecated since 3.0, and missing in builds without deprecated calls.
+    since "0.9.0" {
+        PEM_read_bio_RSAPrivateKey: unsafe extern "C" fn(
+            *mut Bio, *mut *mut Rsa, Option<PasswordCallback>, *mut c_void) -> *mut Rsa;
+        RSA_free: unsafe extern "C" fn(*mut Rsa);
+        RSA_private_decrypt: unsafe extern "C" fn(
+            c_int, *const u8, *mut u8, *mut Rsa, c_int) -> c_int;
+        RSA_public_encrypt: unsafe extern "C" fn(
+            c_int, *const u8, *mut u8, *mut Rsa, c_int) -> c_int;
+        RSA_size: unsafe extern "C" fn(*const Rsa) -> c_int;
     }
     // Gone in 1.1.0. AWS-LC has some of them still, and does not need them.
     since "1.0.0" {
@@ -147,6 +175,11 @@ symbols! {
         SSL_session_reused: unsafe extern "C" fn(*const Ssl) -> c_int;
         TLS_client_method: unsafe extern "C" fn() -> *const Method;
         TLS_server_method: unsafe extern "C" fn() -> *const Method;
+    }
+    since "3.0" {
+        EVP_MD_fetch: unsafe extern "C" fn(
+            *mut LibraryContext, *const c_char, *const c_char) -> *mut Digest;
+        EVP_MD_free: unsafe extern "C" fn(*mut Digest);
     }
     since "AWS-LC 1.0" {
         SSL_CTX_add1_chain_cert: unsafe extern "C" fn(*mut SslCtx, *mut X509) -> c_int;
