@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::sweep::Queue;
 use super::task::{Policy, Release, Task};
 use super::thread::{self, Current, Depths};
-use crate::libcrypto::{self, Bound, Glance};
+use crate::libcrypto::{self, Bound, Glance, Mark};
 
 /// Wraps one task on the calling thread; sweeps when dropped.
 ///
@@ -29,17 +29,25 @@ pub struct Guard {
 pub(super) struct Entered {
     pub(super) outermost: bool,
     pub(super) kept: Depths,
+    /// A bit for each library.
     marks: u16,
+    shared_marks: u16,
 }
 
 impl Entered {
-    pub(super) fn keep(&mut self, position: usize, depth: usize, marked: bool) {
+    pub(super) fn keep(&mut self, position: usize, depth: usize, mark: Mark) {
         self.kept.set(position, depth);
-        self.marks |= u16::from(marked) << position;
+        self.marks |= u16::from(mark != Mark::None) << position;
+        self.shared_marks |= u16::from(mark == Mark::Shared) << position;
     }
 
-    pub(super) fn marked(&self, position: usize) -> bool {
-        self.marks & (1 << position) != 0
+    pub(super) fn mark(&self, position: usize) -> Mark {
+        let bit = 1 << position;
+        match (self.marks & bit != 0, self.shared_marks & bit != 0) {
+            (false, _) => Mark::None,
+            (true, false) => Mark::Own,
+            (true, true) => Mark::Shared,
+        }
     }
 }
 
@@ -52,7 +60,7 @@ impl Guard {
     pub fn enter(task: impl Into<Task>) -> Self {
         let task = task.into();
         let outermost = thread::with(Current::begin);
-        let mut entered = Entered { outermost, kept: Depths::default(), marks: 0 };
+        let mut entered = Entered { outermost, kept: Depths::default(), marks: 0, shared_marks: 0 };
         for (position, bound) in libcrypto::bound().iter().enumerate() {
             if bound.glance() == Glance::Dirty {
                 // By value: a guard whose address was taken is copied through memory, and stalls.

@@ -6,7 +6,7 @@ use super::guard::Entered;
 use super::ledger::{self, Origin};
 use super::task::{Policy, Task};
 use super::thread;
-use crate::libcrypto::{Bound, Entry, Library};
+use crate::libcrypto::{Bound, Entry, Library, Mark};
 use crate::sys::thread::ErrnoKept;
 
 /// A queue that is not as a clean task leaves it.
@@ -36,14 +36,14 @@ impl Queue {
                 if entered.outermost && self.depth > observed {
                     self.look(Origin::Before, observed, false, &mut |_| {});
                 }
-                entered.keep(self.position, self.depth, false);
+                entered.keep(self.position, self.depth, Mark::None);
             }
             Policy::Clear | Policy::Assert if entered.outermost => {
                 self.take(Origin::Before, false, &mut |_| {});
             }
             // They belong to the caller.
             Policy::RollBack | Policy::Clear | Policy::Assert => {
-                entered.keep(self.position, self.depth, self.library.set_mark());
+                entered.keep(self.position, self.depth, self.library.mark());
             }
         });
         entered
@@ -75,11 +75,7 @@ impl Queue {
                     if self.depth > kept {
                         count = self.look(Origin::Task, kept, first_of_task, meaning);
                     }
-                    if entered.marked(self.position) {
-                        self.library.pop_to_mark();
-                    } else if kept == 0 {
-                        self.library.clear();
-                    }
+                    self.library.roll_back(entered.mark(self.position));
                 }
             }
         });

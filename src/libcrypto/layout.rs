@@ -15,6 +15,8 @@ const STRING: c_int = 2;
 /// `flags`: the entry is taken back by constant-time code and will be dropped by the next call
 /// (ERR_FLAG_CLEAR).
 const TAKEN_BACK: c_int = 2;
+/// `flags`: the entry has a mark (ERR_FLAG_MARK), up to 1.1.1; later releases count an entry's marks.
+const MARKED: c_int = 1;
 
 /// Offsets in ERR_STATE, in bytes, on 64-bit machines.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +31,7 @@ pub(super) struct Layout {
     function: Option<usize>,
     top: usize,
     bottom: usize,
+    counts_marks: bool,
 }
 
 impl Layout {
@@ -51,6 +54,7 @@ pub(super) static V1_0: Layout = Layout {
     function: None,
     top: 592,
     bottom: 596,
+    counts_marks: false,
 };
 
 /// 1.1.0 and 1.1.1.
@@ -65,6 +69,7 @@ pub(super) static V1_1: Layout = Layout {
     function: None,
     top: 576,
     bottom: 580,
+    counts_marks: false,
 };
 
 /// 3.x and 4.x.
@@ -79,6 +84,7 @@ pub(super) static V3: Layout = Layout {
     function: Some(768),
     top: 896,
     bottom: 900,
+    counts_marks: true,
 };
 
 /// The ERR_STATE of one thread, at an address that was found for that thread.
@@ -110,6 +116,13 @@ impl State {
     pub(super) fn oldest_code(self) -> c_ulong {
         let bottom: c_int = self.field(self.layout.bottom);
         self.item(self.layout.buffer, (bottom as usize).wrapping_add(1) % SLOTS)
+    }
+
+    /// Whether the newest error has a mark, and could have no second one beside it.
+    pub(super) fn shares_mark(self) -> bool {
+        let top: c_int = self.field(self.layout.top);
+        let flags: c_int = self.item(self.layout.flags, (top as usize) % SLOTS);
+        !self.layout.counts_marks && self.depth() > 0 && flags & MARKED != 0
     }
 
     /// The thread id that the state is filed under, on 1.0.x.

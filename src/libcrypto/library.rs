@@ -61,6 +61,19 @@ impl ThreadState {
     }
 }
 
+/// How far [`Library::roll_back`] goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Mark {
+    /// The queue was empty: there was nothing to mark, and nothing to keep.
+    None,
+    /// A mark was set.
+    Own,
+    /// The newest error had a mark of the caller's. Up to 1.1.1 an error has one mark at most, which
+    /// pop_to_mark takes away: it must be set again.
+    Shared,
+}
+
 /// Errors that a ring can hold. A queue of this depth may have lost older ones.
 pub const FULL: usize = 15;
 
@@ -269,6 +282,33 @@ impl Library {
     pub fn pop_to_mark(&self) -> bool {
         // SAFETY: takes no pointer and touches only the queue of the calling thread.
         unsafe { (self.symbols.ERR_pop_to_mark)() != 0 }
+    }
+
+    /// Marks the newest error in such a way that [`roll_back`](Self::roll_back) leaves all earlier
+    /// marks as they are.
+    ///
+    /// Where the queue cannot be read in memory, a mark that is on the newest error already cannot be
+    /// told from none, and will be lost.
+    pub fn mark(&self) -> Mark {
+        match self.find() {
+            Found::State(state) if state.shares_mark() => Mark::Shared,
+            _ if self.set_mark() => Mark::Own,
+            _ => Mark::None,
+        }
+    }
+
+    /// Drops what was added since `mark` was set.
+    pub fn roll_back(&self, mark: Mark) {
+        match mark {
+            Mark::None => self.clear(),
+            Mark::Own => {
+                self.pop_to_mark();
+            }
+            Mark::Shared => {
+                self.pop_to_mark();
+                self.set_mark();
+            }
+        }
     }
 
     /// Puts an error on the queue, as a library of the application would; false where this

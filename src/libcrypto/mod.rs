@@ -24,7 +24,7 @@ mod symbols;
 pub use blind::{BlindReason, BlindSpot, blind_spots};
 pub use census::Census;
 pub use entry::{Entry, Reason};
-pub use library::{FULL, Library, QueueSource, ThreadState};
+pub use library::{FULL, Library, Mark, QueueSource, ThreadState};
 pub use line::Line;
 pub use look::{Bound, Glance};
 pub use registry::{MOST, bound, forked, libraries, look_again, refused, searches};
