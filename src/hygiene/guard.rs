@@ -93,11 +93,14 @@ impl Guard {
             if glance == Glance::Absent {
                 continue;
             }
+            // Errors of the caller's, or errors that were to be looked at only, live in the state.
+            let mut empty = true;
             if glance == Glance::Dirty || !self.entered.kept.is_empty() {
                 let queue = Queue::new(self.task, bound, position);
                 dirty |= queue.leave(self.entered, !dirty, meaning);
+                empty = bound.glance() != Glance::Dirty;
             }
-            if self.entered.outermost && self.releases(bound) {
+            if empty && self.entered.outermost && self.releases(bound) {
                 bound.library().release();
             } else {
                 states |= 1 << position;
