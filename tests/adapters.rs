@@ -13,14 +13,14 @@ use sslsweep_libssl::{LineFiles, Tls, faults};
 fn alone() -> (MutexGuard<'static, ()>, &'static Tls) {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let tls = LineFiles::named("1.0.2").unwrap().load().unwrap();
+    let tls = LineFiles::named("1.0.2").expect("line 1.0.2").load().expect("its libssl");
     // Loading has given the test's own thread a state.
     tls.library().release();
     (alone, tls)
 }
 
 fn states(tls: &Tls) -> usize {
-    tls.library().census().unwrap().alive
+    tls.library().census().expect("a table").alive
 }
 
 fn dirty(ledger: &Ledger, label: &str) -> (u64, u64) {

@@ -9,7 +9,6 @@
 //! only by an acquisition that has to wait anyway, one in [`SAMPLED`]. So an acquisition that does not
 //! wait costs one try-lock and one addition more than without counting.
 
-use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_ulong};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +16,7 @@ use std::time::Instant;
 
 use super::Library;
 use super::symbols::ThreadId;
+use crate::sys::mutex::RawMutex;
 
 /// Of so many waits of one lock one is timed; the total is scaled up by it.
 pub const SAMPLED: u64 = 4;
@@ -135,52 +135,39 @@ impl Locks {
 }
 
 struct Lock {
-    mutex: UnsafeCell<libc::pthread_mutex_t>,
+    mutex: RawMutex,
     acquisitions: AtomicU64,
     contended: AtomicU64,
     sampled_ns: AtomicU64,
 }
 
-// SAFETY: the mutex is touched only by the pthread calls below, which synchronise by themselves; it
-// lives in a static and is neither moved nor destroyed.
-unsafe impl Sync for Lock {}
-// SAFETY: as above: it is moved only while being made, before any thread uses it.
-unsafe impl Send for Lock {}
-
 impl Lock {
     fn new() -> Self {
         Self {
-            mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
+            mutex: RawMutex::new(),
             acquisitions: AtomicU64::new(0),
             contended: AtomicU64::new(0),
             sampled_ns: AtomicU64::new(0),
         }
     }
 
-    fn lock(&self) {
-        // SAFETY: an initialised mutex that is never destroyed.
-        if unsafe { libc::pthread_mutex_trylock(self.mutex.get()) } != 0 {
+    fn lock(&'static self) {
+        if !self.mutex.try_lock() {
             self.wait();
         }
         add(&self.acquisitions, 1);
     }
 
     #[cold]
-    fn wait(&self) {
-        // Whoever waits does not hold the lock yet: this counter is shared and only steers sampling.
+    fn wait(&'static self) {
+        // Whoever waits does not hold the lock yet: this counter is shared, and also picks the
+        // waits that are timed.
         let timed = self.contended.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let begun = timed.then(Instant::now);
-        // SAFETY: an initialised mutex that is never destroyed, and that this thread does not hold:
-        // libcrypto does not take one lock twice.
-        unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
+        self.mutex.lock();
         if let Some(begun) = begun {
             add(&self.sampled_ns, u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
-    }
-
-    fn unlock(&self) {
-        // SAFETY: an initialised mutex; libcrypto unlocks what the same thread locked.
-        unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };
     }
 }
 
@@ -193,7 +180,7 @@ unsafe extern "C" fn locking(mode: c_int, number: c_int, _file: *const c_char, _
     let lock = INSTALLED.get().and_then(|locks| locks.locks.get(usize::try_from(number).ok()?));
     match lock {
         Some(lock) if mode & LOCK != 0 => lock.lock(),
-        Some(lock) => lock.unlock(),
+        Some(lock) => lock.mutex.unlock(),
         // A number beyond CRYPTO_num_locks is a dynamic lock, which has callbacks of its own.
         None => {}
     }

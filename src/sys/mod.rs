@@ -5,6 +5,7 @@ pub mod elf;
 pub mod exit;
 pub mod fork;
 pub mod memory;
+pub mod mutex;
 pub mod objects;
 pub mod process;
 pub mod thread;

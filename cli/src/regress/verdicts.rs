@@ -1,7 +1,7 @@
 //! What a run must show.
 
 use serde_json::{Value, json};
-use sslsweep::libcrypto::Line;
+use sslsweep::probe::Line;
 
 use crate::report::model::{Cure, Paired, Run, Verdict};
 
