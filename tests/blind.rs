@@ -121,7 +121,7 @@ fn what_is_bound_is_no_blind_spot_and_what_is_hidden_is_one() {
     let spot = &spots[0];
     assert_eq!(spot.path, hidden);
     assert_eq!(spot.line, Some(Line::V3));
-    assert_eq!(spot.reason, BlindReason::Hidden);
+    assert_eq!(spot.reason, BlindReason::Hidden { tls: true });
     assert_eq!(
         spot.to_string(),
         format!(
@@ -131,6 +131,7 @@ fn what_is_bound_is_no_blind_spot_and_what_is_hidden_is_one() {
         )
     );
     let json = serde_json::to_value(spot).unwrap();
+    assert_eq!(json["tls"], true);
     assert_eq!((&json["reason"], &json["line"]), (&"hidden".into(), &"3.x".into()));
     assert_eq!(blind_spots().unwrap(), spots, "a second look finds the same");
 

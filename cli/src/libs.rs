@@ -1,8 +1,9 @@
 //! `sslsweep libs`: every libcrypto of a process, its line, what its threads need, and blind spots.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -45,20 +46,20 @@ pub enum LibsError {
 #[derive(Serialize)]
 struct Report<'a> {
     pid: u32,
-    program: &'a Path,
+    program: Cow<'a, str>,
     libraries: Vec<LibraryReport<'a>>,
     blind_spots: Vec<BlindSpotReport<'a>>,
 }
 
 #[derive(Serialize)]
 struct LibraryReport<'a> {
-    path: &'a Path,
+    path: Cow<'a, str>,
     deleted: bool,
     is_program: bool,
     line: Line,
     version: Option<&'a str>,
     needs: &'static str,
-    used_by: &'a [PathBuf],
+    used_by: Vec<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -71,18 +72,18 @@ struct BlindSpotReport<'a> {
 impl<'a> From<&'a Survey> for Report<'a> {
     fn from(survey: &'a Survey) -> Self {
         let libraries = survey.libraries.iter().map(|found| LibraryReport {
-            path: &found.path,
+            path: found.path.to_string_lossy(),
             deleted: found.deleted,
             is_program: found.is_program,
             line: found.line,
             version: found.version.as_deref(),
             needs: found.line.needs(),
-            used_by: &found.used_by,
+            used_by: found.used_by.iter().map(|user| user.to_string_lossy()).collect(),
         });
         let spots = survey.blind_spots.iter();
         Self {
             pid: survey.pid,
-            program: &survey.program,
+            program: survey.program.to_string_lossy(),
             libraries: libraries.collect(),
             blind_spots: spots
                 .map(|spot| BlindSpotReport { spot, sentence: spot.to_string() })
@@ -114,9 +115,21 @@ pub fn run(arguments: LibsArguments) -> Result<ExitCode, LibsError> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A text of another process, such as a path, that must not steer the terminal.
+fn harmless(text: impl ToString) -> String {
+    let text = text.to_string();
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let escaped = text.chars().map(|char| {
+        if char.is_control() { char.escape_default().to_string() } else { char.to_string() }
+    });
+    escaped.collect()
+}
+
 /// The answer for people.
 fn text(survey: &Survey) -> String {
-    let mut text = format!("process {}: {}\n", survey.pid, survey.program.display());
+    let mut text = format!("process {}: {}\n", survey.pid, harmless(survey.program.display()));
     let (certain, uncertain): (Vec<_>, Vec<_>) =
         survey.blind_spots.iter().partition(|spot| spot.is_certain());
     if survey.libraries.is_empty() {
@@ -139,7 +152,7 @@ fn text(survey: &Survey) -> String {
         if !spots.is_empty() {
             let _ = writeln!(text, "\n{title}:");
             for spot in spots {
-                let _ = writeln!(text, "  {spot}");
+                let _ = writeln!(text, "  {}", harmless(spot));
             }
         }
     }
@@ -156,7 +169,7 @@ fn table(survey: &Survey) -> Table {
         table.set_width(WIDTH);
     }
     for found in &survey.libraries {
-        let mut library = found.path.display().to_string();
+        let mut library = harmless(found.path.display());
         if found.is_program {
             library.push_str(" (the program itself)");
         }
@@ -176,9 +189,7 @@ fn table(survey: &Survey) -> Table {
 /// Who uses which library, by file names.
 fn users(text: &mut String, survey: &Survey) {
     for found in survey.libraries.iter().filter(|found| !found.used_by.is_empty()) {
-        let name = |path: &Path| {
-            path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-        };
+        let name = |path: &Path| harmless(path.file_name().unwrap_or(path.as_os_str()).display());
         let users: Vec<_> = found.used_by.iter().map(|path| name(path)).collect();
         let _ = writeln!(text, "{} is used by {}", name(&found.path), users.join(", "));
     }

@@ -3,8 +3,10 @@
 // A helper that unwraps fails the test at the place, as the tests themselves do.
 #![allow(clippy::unwrap_used)]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -201,6 +203,7 @@ fn an_openssl_that_hides_its_symbols_is_a_blind_spot() {
     assert_eq!(spots.len(), 1, "{report:#}");
     assert_eq!(spots[0]["path"].as_str().unwrap(), hidden.object.to_str().unwrap());
     assert_eq!(spots[0]["reason"], "hidden");
+    assert_eq!(spots[0]["tls"], true);
     assert_eq!(spots[0]["line"], "3.x");
     // The manifest says `librdkafka of confluent-kafka 2.6.1, OpenSSL 3.0.15`.
     let version = spots[0]["version"].as_str().unwrap();
@@ -330,6 +333,24 @@ fn a_library_that_was_replaced_on_disk_is_still_told() {
     assert_eq!(found["deleted"], true);
     assert!(found["version"].as_str().unwrap().contains(&system.version), "{report:#}");
     assert!(said(&target).contains("(deleted or replaced on disk)"));
+}
+
+#[test]
+fn a_path_that_is_no_text_is_printed_without_harm() {
+    let folder = Folder::new("odd");
+    let odd = folder.0.join(OsStr::from_bytes(b"lib \x1b[31m\n\xff.so"));
+    fs::copy(line("3.0").libcrypto, &odd).unwrap();
+    let loader = "import ctypes, os, sys; ctypes.CDLL(os.fsencode(sys.argv[1])); \
+                  print('ready', flush=True); sys.stdin.read()";
+    let target = Target::python(loader, std::slice::from_ref(&odd));
+    let report = json(&target);
+    let path = report["libraries"][0]["path"].as_str().unwrap();
+    assert!(path.ends_with("/lib \u{1b}[31m\n\u{fffd}.so"), "{path:?}");
+    let said = said(&target);
+    assert!(
+        said.contains(r"/lib \u{1b}[31m\n\u{fffd}.so".replace(r"\u{fffd}", "\u{fffd}").as_str()),
+        "{said}"
+    );
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::inspect::Facts;
 use super::survey::{Finding, Inspector};
 use super::{Library, Line};
 use crate::sys::process::{Mapped, Process, ProcessError};
@@ -19,6 +20,7 @@ use crate::sys::process::{Mapped, Process, ProcessError};
 #[non_exhaustive]
 pub struct BlindSpot {
     /// The object it is part of.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// Its version text, where one was found.
     pub version: Option<String>,
@@ -35,11 +37,16 @@ pub struct BlindSpot {
 #[non_exhaustive]
 pub enum BlindReason {
     /// It is linked in and exports none of its calls.
-    Hidden,
+    Hidden {
+        /// Whether a libssl is beside it: otherwise no connection depends on its error queues.
+        tls: bool,
+    },
     /// It exports its calls under other names.
     Prefixed {
         /// The name of its ERR_clear_error.
         symbol: String,
+        /// As above.
+        tls: bool,
     },
     /// It exports ERR_clear_error, and the registry could not bind it.
     NotBound {
@@ -55,10 +62,18 @@ pub enum BlindReason {
     },
 }
 
+/// A path for JSON, which has no room for what is not UTF-8.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
 impl BlindSpot {
-    pub(super) fn new(path: PathBuf, version: Option<String>, reason: BlindReason) -> Self {
-        let line = version.as_deref().map(Line::from_version_text);
-        Self { path, version, line, reason }
+    pub(super) fn new(path: PathBuf, facts: &Facts, reason: BlindReason) -> Self {
+        Self { path, version: facts.version_text.clone(), line: facts.line, reason }
+    }
+
+    pub(super) fn unknown(path: PathBuf, reason: BlindReason) -> Self {
+        Self { path, version: None, line: None, reason }
     }
 
     /// Whether a libcrypto was seen; otherwise the object could only not be looked at.
@@ -73,13 +88,16 @@ impl fmt::Display for BlindSpot {
         let version = self.version.as_deref().unwrap_or("an OpenSSL of unknown version");
         write!(f, "{}: ", self.path.display())?;
         match &self.reason {
-            BlindReason::Hidden => write!(
+            BlindReason::Hidden { tls } => write!(
                 f,
-                "{version} is linked in and keeps its symbols to itself: its error queues cannot be swept"
+                "{version} is linked in and keeps its symbols to itself: its error queues cannot be \
+                 swept{}",
+                consequence(*tls)
             ),
-            BlindReason::Prefixed { symbol } => write!(
+            BlindReason::Prefixed { symbol, tls } => write!(
                 f,
-                "{version} is linked in under other names ({symbol}): its error queues cannot be swept"
+                "{version} is linked in under other names ({symbol}): its error queues cannot be swept{}",
+                consequence(*tls)
             ),
             BlindReason::NotBound { why } => write!(f, "{version} is not swept: {why}"),
             BlindReason::Gone => f.write_str(
@@ -91,6 +109,11 @@ impl fmt::Display for BlindSpot {
             }
         }
     }
+}
+
+/// What it means that a libcrypto is out of reach.
+fn consequence(tls: bool) -> &'static str {
+    if tls { "" } else { ". It has no TLS, and no connection depends on them" }
 }
 
 /// The blind spots of this process now.
@@ -117,7 +140,7 @@ pub fn blind_spots() -> Result<Vec<BlindSpot>, ProcessError> {
             match finding.as_ref() {
                 Finding::File(file) if file.facts.provides => Some(BlindSpot::new(
                     object.path.clone(),
-                    file.facts.version_text.clone(),
+                    &file.facts,
                     BlindReason::NotBound { why: why_not_bound(&object.path) },
                 )),
                 finding => finding.blind_spot(object),

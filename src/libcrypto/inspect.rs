@@ -32,6 +32,9 @@ const FORMAT_INTERNAL: &str = "error:%08x:%s:OPENSSL_internal:%s";
 /// Source file of the error queue, at the end of a path; `err.cc` in BoringSSL.
 const SOURCE: &str = "crypto/err/err.c";
 
+/// Source file of libssl: TLS is inside, too. Without a folder in 1.0.2, `ssl_lib.cc` in BoringSSL.
+const SOURCE_OF_TLS: &str = "ssl_lib.c";
+
 /// What a file holds of OpenSSL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -45,6 +48,9 @@ pub struct Facts {
     pub line: Option<Line>,
     /// Why its libcrypto is out of reach, where it has one and does not provide it.
     pub hidden: Option<Hidden>,
+    /// Whether a hidden libcrypto has a libssl beside it in the file. Without one no connection's fate
+    /// is read from its error queues.
+    pub tls: bool,
 }
 
 /// Why a libcrypto that is part of a file is out of reach.
@@ -85,22 +91,29 @@ pub fn inspect(elf: &Elf) -> Result<Facts, ElfError> {
     if !facts.provides && facts.hidden.is_none() && marks.agree() {
         facts.hidden = Some(Hidden::NotExported);
     }
+    facts.tls = facts.hidden.is_some() && marks.tls;
     facts.version_text = marks.version();
     facts.line = facts.version_text.as_deref().map(Line::from_version_text);
     Ok(facts)
 }
 
-/// The version text of a libcrypto in a memory image, where the marks of one agree.
+/// Reads the facts off a memory image, for objects whose files are gone. `None`: nothing of OpenSSL.
 ///
-/// For objects whose files are gone: symbols are not looked at. The outer `Option` is whether there is
-/// a libcrypto, the inner one its version.
+/// Symbols are not looked at: what has the marks of a libcrypto is taken for one that is hidden.
 ///
 /// # Errors
 /// The operating system's reason why the ranges cannot be read.
-pub fn inspect_memory(memory: &File, ranges: &[Range<u64>]) -> io::Result<Option<Option<String>>> {
+pub fn inspect_memory(memory: &File, ranges: &[Range<u64>]) -> io::Result<Option<Facts>> {
     let mut marks = Marks::default();
     elf::scan(memory, ranges, OVERLAP, |piece| marks.look(piece))?;
-    Ok(marks.agree().then(|| marks.version()))
+    let version_text = marks.version();
+    Ok(marks.agree().then(|| Facts {
+        line: version_text.as_deref().map(Line::from_version_text),
+        version_text,
+        hidden: Some(Hidden::NotExported),
+        tls: marks.tls,
+        ..Facts::default()
+    }))
 }
 
 /// Whether `name` is a call into OpenSSL's error queue or libssl.
@@ -133,6 +146,7 @@ struct Marks {
     format: bool,
     format_internal: bool,
     source: bool,
+    tls: bool,
 }
 
 impl Marks {
@@ -181,8 +195,14 @@ impl Marks {
         }
         if !self.source {
             find(SOURCE, &mut |text| {
-                self.source |= matches!(text.behind, [0, ..] | [b'c', 0, ..]);
+                self.source |= text.ends_path();
                 self.source
+            });
+        }
+        if !self.tls {
+            find(SOURCE_OF_TLS, &mut |text| {
+                self.tls |= matches!(text.before, 0 | b'/') && text.ends_path();
+                self.tls
             });
         }
         true
@@ -238,6 +258,11 @@ impl<'a> Text<'a> {
     /// Whether it is a C string of its own.
     fn is_whole(&self) -> bool {
         self.before == 0 && self.behind.first() == Some(&0)
+    }
+
+    /// Whether it ends the path of a source file: `.c` or `.cc`.
+    fn ends_path(&self) -> bool {
+        matches!(self.behind, [0, ..] | [b'c', 0, ..])
     }
 
     /// The C string that begins here, if what is behind the product's name passes `is_version`.
@@ -362,6 +387,19 @@ mod tests {
             format!("\0BoringSSL\0{FORMAT_INTERNAL}\0"),
         ] {
             assert!(marks(both.as_bytes()).agree(), "{both:?}");
+        }
+    }
+
+    #[test]
+    fn a_libssl_is_told_by_its_source_file() {
+        for (data, tls) in [
+            (&b"\0ssl_lib.c\0"[..], true),
+            (b"\0../ssl/ssl_lib.c\0", true),
+            (b"\0third_party/boringssl/ssl/ssl_lib.cc\0", true),
+            (b"\0my_ssl_lib.c\0", false),
+            (b"\0ssl/ssl_lib.cpp\0", false),
+        ] {
+            assert_eq!(marks(data).tls, tls, "{data:?}");
         }
     }
 

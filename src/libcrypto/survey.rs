@@ -71,13 +71,13 @@ pub fn survey(process: &Process) -> Result<Survey, ProcessError> {
             }),
             // Whether a file that is gone exports its calls cannot be seen in memory; one that has the
             // name of a libcrypto does.
-            Finding::Memory { version } if is_called_libcrypto(&object.path) => {
+            Finding::Memory(facts) if is_called_libcrypto(&object.path) => {
                 libraries.push(Found {
                     path: object.path.clone(),
                     deleted: object.deleted,
                     is_program: object.is_program,
-                    line: version.as_deref().map_or(Line::Unknown, Line::from_version_text),
-                    version: version.clone(),
+                    line: facts.line.unwrap_or(Line::Unknown),
+                    version: facts.version_text.clone(),
                     used_by: Vec::new(),
                 });
             }
@@ -95,7 +95,7 @@ pub(super) enum Finding {
     /// Its file was read.
     File(File),
     /// Its file is gone; its memory has the marks of a libcrypto.
-    Memory { version: Option<String> },
+    Memory(Facts),
     /// Its file is gone, and so nothing is known.
     Gone,
     /// Its file could not be read.
@@ -113,20 +113,22 @@ pub(super) struct File {
 impl Finding {
     /// The blind spot that this object is, if it is one.
     pub(super) fn blind_spot(&self, object: &Mapped) -> Option<BlindSpot> {
-        let (version, reason) = match self {
+        let facts = match self {
             Self::Nothing => return None,
-            Self::File(file) => match file.facts.hidden.as_ref()? {
-                Hidden::NotExported => (file.facts.version_text.clone(), BlindReason::Hidden),
-                Hidden::Prefixed { symbol } => (
-                    file.facts.version_text.clone(),
-                    BlindReason::Prefixed { symbol: symbol.clone() },
-                ),
-            },
-            Self::Memory { version } => (version.clone(), BlindReason::Hidden),
-            Self::Gone => (None, BlindReason::Gone),
-            Self::Unreadable { why } => (None, BlindReason::Unreadable { why: why.clone() }),
+            Self::File(file) => &file.facts,
+            Self::Memory(facts) => facts,
+            Self::Gone => return Some(BlindSpot::unknown(object.path.clone(), BlindReason::Gone)),
+            Self::Unreadable { why } => {
+                let reason = BlindReason::Unreadable { why: why.clone() };
+                return Some(BlindSpot::unknown(object.path.clone(), reason));
+            }
         };
-        Some(BlindSpot::new(object.path.clone(), version, reason))
+        let tls = facts.tls;
+        let reason = match facts.hidden.as_ref()? {
+            Hidden::NotExported => BlindReason::Hidden { tls },
+            Hidden::Prefixed { symbol } => BlindReason::Prefixed { symbol: symbol.clone(), tls },
+        };
+        Some(BlindSpot::new(object.path.clone(), facts, reason))
     }
 }
 
@@ -174,7 +176,7 @@ fn look_in_memory(process: &Process, object: &Mapped) -> Finding {
     let looked =
         process.memory().and_then(|memory| inspect::inspect_memory(&memory, &object.constant()));
     match looked {
-        Ok(Some(version)) => Finding::Memory { version },
+        Ok(Some(facts)) => Finding::Memory(facts),
         Ok(None) => Finding::Nothing,
         Err(_) => Finding::Gone,
     }
