@@ -6,29 +6,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use sslsweep::libcrypto::inspect::{Facts, Hidden, inspect};
 use sslsweep::libcrypto::{BlindReason, Line, blind_spots, libraries};
 use sslsweep::sys::dl::Handle;
 use sslsweep::sys::elf::Elf;
+use sslsweep_libssl::{LineFiles, hidden, lines};
 
-/// The libraries that `make setup` provides.
-fn manifest() -> Vec<Value> {
-    let path = std::env::var_os("SSLSWEEP_LINES").map_or_else(
-        || {
-            let from = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let mut all = from.ancestors().map(|folder| folder.join(".cache/lines/lines.json"));
-            all.find(|path| path.exists()).expect("run `make setup`, which provides the libraries")
-        },
-        PathBuf::from,
-    );
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
-
-fn file(name: &str, key: &str) -> PathBuf {
-    let entry = manifest().into_iter().find(|entry| entry["name"] == name);
-    let entry = entry.unwrap_or_else(|| panic!("the manifest lacks {name}: run `make setup`"));
-    entry[key].as_str().unwrap().into()
+fn libcrypto(name: &str) -> PathBuf {
+    LineFiles::named(name).unwrap_or_else(|error| panic!("{error}")).libcrypto
 }
 
 fn facts(path: &Path) -> Facts {
@@ -50,21 +35,19 @@ fn load(path: &Path) {
 
 #[test]
 fn each_libcrypto_tells_its_version_and_each_libssl_is_a_user() {
-    let mut lines = 0;
-    for entry in manifest().iter().filter(|entry| entry["libcrypto"].is_string()) {
-        let release = entry["version"].as_str().unwrap();
-        let library = facts(Path::new(entry["libcrypto"].as_str().unwrap()));
-        assert!(library.provides && library.hidden.is_none(), "{entry}: {library:?}");
+    let lines = lines().unwrap_or_else(|error| panic!("{error}"));
+    for line in &lines {
+        let library = facts(&line.libcrypto);
+        assert!(library.provides && library.hidden.is_none(), "{line:?}: {library:?}");
         let version = library.version_text.unwrap();
-        assert!(version.contains(&format!(" {release}")), "{version} is not {release}");
+        assert!(version.contains(&format!(" {}", line.version)), "{version}: {line:?}");
         assert_eq!(library.line, Some(Line::from_version_text(&version)));
         assert_ne!(library.line, Some(Line::Unknown), "{version}");
 
-        let user = facts(Path::new(entry["libssl"].as_str().unwrap()));
-        assert!(user.imports && !user.provides && user.hidden.is_none(), "{entry}: {user:?}");
-        lines += 1;
+        let user = facts(&line.libssl);
+        assert!(user.imports && !user.provides && user.hidden.is_none(), "{line:?}: {user:?}");
     }
-    assert!(lines >= 3, "run `make setup`");
+    assert!(lines.len() >= 3, "run `make setup`: {lines:?}");
 }
 
 #[test]
@@ -83,7 +66,7 @@ fn files_without_openssl_have_nothing_of_it() {
 fn calls_under_other_names_are_told_by_the_symbol() {
     // A libcrypto whose exported names all got a prefix, as aws-lc-sys builds it: the names are
     // in the table of names, where ERR_clear_error can be renamed to one of the same length.
-    let library = file("3.0", "libcrypto");
+    let library = libcrypto("3.0");
     let mut bytes = fs::read(&library).unwrap();
     for (name, renamed) in [
         (&b"\0ERR_clear_error\0"[..], &b"\0v_ERR_clear_error"[..]),
@@ -109,12 +92,12 @@ fn what_is_bound_is_no_blind_spot_and_what_is_hidden_is_one() {
     let clean = blind_spots().unwrap();
     assert!(clean.is_empty(), "{clean:?}");
 
-    load(&file("1.0.2", "libcrypto"));
-    load(&file("3.0", "libcrypto"));
+    load(&libcrypto("1.0.2"));
+    load(&libcrypto("3.0"));
     assert_eq!(blind_spots().unwrap(), []);
     assert_eq!(libraries().len(), 2);
 
-    let hidden = file("hidden", "object");
+    let hidden = hidden().unwrap_or_else(|error| panic!("{error}")).object;
     load(&hidden);
     let spots = blind_spots().unwrap();
     assert_eq!(spots.len(), 1, "{spots:?}");
@@ -137,9 +120,9 @@ fn what_is_bound_is_no_blind_spot_and_what_is_hidden_is_one() {
 
     // A library whose file is deleted after it was loaded is swept all the same.
     let copy = std::env::temp_dir().join(format!("sslsweep-deleted-{}.so", std::process::id()));
-    fs::copy(file("1.1.1", "libcrypto"), &copy).unwrap();
-    for needed in Elf::open(&file("1.1.1", "libcrypto")).unwrap().needed() {
-        let sibling = file("1.1.1", "libcrypto").with_file_name(needed);
+    fs::copy(libcrypto("1.1.1"), &copy).unwrap();
+    for needed in Elf::open(&libcrypto("1.1.1")).unwrap().needed() {
+        let sibling = libcrypto("1.1.1").with_file_name(needed);
         if sibling.exists() {
             load(&sibling);
         }

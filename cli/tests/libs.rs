@@ -13,11 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use sslsweep::sys::elf::Elf;
-
-#[path = "libs/lines.rs"]
-mod lines;
-
-use lines::{hidden, line};
+use sslsweep_libssl::{LineFiles, hidden};
 
 /// Loads the libraries given, says so, and waits for the test to end.
 const LOADER: &str = "
@@ -82,6 +78,10 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+fn line(name: &str) -> LineFiles {
+    LineFiles::named(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn sslsweep() -> &'static Path {
@@ -195,7 +195,7 @@ fn three_libraries_in_one_process_are_listed_and_swept_apart() {
 
 #[test]
 fn an_openssl_that_hides_its_symbols_is_a_blind_spot() {
-    let hidden = hidden();
+    let hidden = hidden().unwrap_or_else(|error| panic!("{error}"));
     let target = Target::python(LOADER, &with_siblings(&hidden.object));
     let report = json(&target);
     assert_eq!(report["libraries"], Value::Array(Vec::new()), "{report:#}");

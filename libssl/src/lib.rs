@@ -24,7 +24,7 @@ mod symbols;
 
 pub use connection::{Connection, ConnectionError, Outcome, Returned};
 pub use context::{Context, ContextBuilder, ContextError, Protocol, VerifyCallback};
-pub use lines::{LineFiles, LinesError, lines};
+pub use lines::{HiddenFile, LineFiles, LinesError, hidden, lines};
 pub use load::{LoadError, Tls};
 pub use memory::{Memory, Pair, Wire};
 pub use session::Session;

@@ -13,6 +13,7 @@ struct Written {
     version: String,
     libcrypto: Option<PathBuf>,
     libssl: Option<PathBuf>,
+    object: Option<PathBuf>,
 }
 
 /// One library of the manifest.
@@ -26,6 +27,15 @@ pub struct LineFiles {
     pub libcrypto: PathBuf,
     /// The file of libssl.
     pub libssl: PathBuf,
+}
+
+/// The object of the manifest that has an OpenSSL inside and keeps its symbols to itself.
+#[derive(Debug, Clone)]
+pub struct HiddenFile {
+    /// What it is and what it has: `librdkafka of confluent-kafka 2.6.1, OpenSSL 3.0.15`.
+    pub version: String,
+    /// The file.
+    pub object: PathBuf,
 }
 
 /// Why the libraries are not known.
@@ -78,7 +88,36 @@ pub enum LinesError {
 /// # Errors
 /// One of [`LinesError`], also when a library that the manifest lists is gone.
 pub fn lines() -> Result<Vec<LineFiles>, LinesError> {
-    read(&manifest()?)
+    let (written, folder) = entries()?;
+    let mut lines = Vec::new();
+    for Written { name, version, libcrypto, libssl, .. } in written {
+        // An entry without them is the object of `hidden`.
+        let (Some(libcrypto), Some(libssl)) = (libcrypto, libssl) else { continue };
+        let (libcrypto, libssl) = (folder.join(libcrypto), folder.join(libssl));
+        exists(&name, &libcrypto)?;
+        exists(&name, &libssl)?;
+        lines.push(LineFiles { name, version, libcrypto, libssl });
+    }
+    Ok(lines)
+}
+
+/// The object of the manifest with an OpenSSL inside that nobody can reach.
+///
+/// # Errors
+/// One of [`LinesError`], also when the manifest has none.
+pub fn hidden() -> Result<HiddenFile, LinesError> {
+    const NAME: &str = "hidden";
+    let (written, folder) = entries()?;
+    let known = written.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ");
+    let entry = written.into_iter().find(|entry| entry.name == NAME);
+    match entry {
+        Some(Written { version, object: Some(object), .. }) => {
+            let object = folder.join(object);
+            exists(NAME, &object)?;
+            Ok(HiddenFile { version, object })
+        }
+        _ => Err(LinesError::Unknown { name: NAME.to_owned(), known }),
+    }
 }
 
 impl LineFiles {
@@ -112,22 +151,19 @@ fn manifest() -> Result<PathBuf, LinesError> {
     found.ok_or(LinesError::NotFound { from })
 }
 
-fn read(path: &Path) -> Result<Vec<LineFiles>, LinesError> {
-    let owned = || path.to_path_buf();
-    let text =
-        std::fs::read(path).map_err(|source| LinesError::Unreadable { path: owned(), source })?;
-    let written: Vec<Written> = serde_json::from_slice(&text)
-        .map_err(|source| LinesError::Malformed { path: owned(), source })?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut lines = Vec::new();
-    for Written { name, version, libcrypto, libssl } in written {
-        // An entry without them is an object for other tests: a library with OpenSSL hidden in it.
-        let (Some(libcrypto), Some(libssl)) = (libcrypto, libssl) else { continue };
-        let (libcrypto, libssl) = (folder.join(libcrypto), folder.join(libssl));
-        if let Some(path) = [&libcrypto, &libssl].into_iter().find(|path| !path.is_file()) {
-            return Err(LinesError::LibraryMissing { name, path: path.clone() });
-        }
-        lines.push(LineFiles { name, version, libcrypto, libssl });
+/// The entries of the manifest, and the folder that their paths start from.
+fn entries() -> Result<(Vec<Written>, PathBuf), LinesError> {
+    let path = manifest()?;
+    let text = std::fs::read(&path)
+        .map_err(|source| LinesError::Unreadable { path: path.clone(), source })?;
+    let written = serde_json::from_slice(&text)
+        .map_err(|source| LinesError::Malformed { path: path.clone(), source })?;
+    Ok((written, path.parent().unwrap_or(Path::new("")).to_path_buf()))
+}
+
+fn exists(name: &str, path: &Path) -> Result<(), LinesError> {
+    if path.is_file() {
+        return Ok(());
     }
-    Ok(lines)
+    Err(LinesError::LibraryMissing { name: name.to_owned(), path: path.to_path_buf() })
 }
