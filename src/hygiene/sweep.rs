@@ -75,7 +75,7 @@ impl Queue {
                     if self.depth > kept {
                         count = self.look(Origin::Task, kept, first_of_task, meaning);
                     }
-                    self.library.roll_back(entered.mark(self.position));
+                    self.library.roll_back(entered.mark(self.position), kept);
                 }
             }
         });

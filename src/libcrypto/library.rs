@@ -297,17 +297,16 @@ impl Library {
         }
     }
 
-    /// Drops what was added since `mark` was set.
-    pub fn roll_back(&self, mark: Mark) {
-        match mark {
-            Mark::None => self.clear(),
-            Mark::Own => {
-                self.pop_to_mark();
-            }
-            Mark::Shared => {
-                self.pop_to_mark();
-                self.set_mark();
-            }
+    /// Drops what was added since `mark` was set, when the queue had `depth` errors. Marks that were
+    /// set since and forgotten, as by a task that panicked, do not stop it.
+    pub fn roll_back(&self, mark: Mark, depth: usize) {
+        if mark == Mark::None {
+            self.clear();
+            return;
+        }
+        while self.pop_to_mark() && self.depth() > depth {}
+        if mark == Mark::Shared {
+            self.set_mark();
         }
     }
 
