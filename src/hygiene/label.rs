@@ -1,7 +1,7 @@
 //! Names of tasks, each kept once for the life of the process.
 //!
-//! The table is bounded: a label that comes after [`MOST`] others counts as `(other labels)`. It has
-//! no lock, so that a fork at any moment leaves it usable in the child.
+//! The table is bounded: a label that comes after [`MOST`] others counts as `(other labels)`. Nobody
+//! waits in it for another thread, so that a fork at any moment leaves it usable in the child.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::OnceLock;
@@ -20,7 +20,9 @@ const OTHER: Label = Label(0);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label(u16);
 
-static SLOT: [OnceLock<Label>; SLOTS] = [const { OnceLock::new() }; SLOTS];
+/// Numbers of labels by the hash of their texts, 0 where there is none: [`OTHER`] has no slot.
+static SLOT: [AtomicU16; SLOTS] = [const { AtomicU16::new(0) }; SLOTS];
+/// Each is set once, by the thread that was given its number, before the number is in a slot.
 static TEXT: [OnceLock<Box<str>>; MOST + 1] = [const { OnceLock::new() }; MOST + 1];
 static NEXT: AtomicU16 = AtomicU16::new(1);
 
@@ -34,22 +36,18 @@ impl Label {
         let mut own = None;
         for probe in 0..SLOTS {
             let Some(slot) = SLOT.get((start + probe) % SLOTS) else { return OTHER };
-            if let Some(label) = slot.get() {
-                if label.text() == text {
-                    return *label;
+            let mut taken = slot.load(Ordering::Acquire);
+            if taken == 0 {
+                let Some(label) = own.or_else(|| new(text)) else { return OTHER };
+                own = Some(label);
+                match slot.compare_exchange(0, label.0, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => return label,
+                    // Another thread was faster, perhaps for the same text; a number may be lost here.
+                    Err(other) => taken = other,
                 }
-                continue;
             }
-            let Some(label) = own.or_else(|| new(text)) else { return OTHER };
-            own = Some(label);
-            match slot.set(label) {
-                Ok(()) => return label,
-                // Another thread took the slot meanwhile, perhaps for the same text; a number may
-                // be lost here.
-                Err(_) if slot.get().is_some_and(|taken| taken.text() == text) => {
-                    return slot.get().copied().unwrap_or(OTHER);
-                }
-                Err(_) => {}
+            if Self(taken).text() == text {
+                return Self(taken);
             }
         }
         OTHER
