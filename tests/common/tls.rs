@@ -1,7 +1,8 @@
 //! Certificates, contexts, and a connection that is well.
 
 use sslsweep::libcrypto::Line;
-use sslsweep_libssl::{Connection, Context, Memory, Outcome as Class, Tls, Wire};
+use sslsweep::sys::dl::Handle;
+use sslsweep_libssl::{Connection, Context, LineFiles, Memory, Outcome as Class, Tls, Wire};
 
 use super::Outcome;
 
@@ -29,6 +30,22 @@ pub fn contexts(tls: &'static Tls) -> Outcome<(Context, Context)> {
         .private_key(identity.key.as_bytes())?
         .build();
     Ok((server, Context::client(tls)?.build()))
+}
+
+/// Loads a line's libcrypto as a plug-in of a program would, without a word to the shim and without
+/// initialising it.
+pub fn plug_in(line: &LineFiles) -> Outcome<Handle> {
+    let folder = line.libcrypto.parent().ok_or("a file is in a folder")?;
+    for file in std::fs::read_dir(folder)? {
+        let file = file?;
+        // Unpacked wheels carry a libz of their own, and no search path to it.
+        if file.file_name().as_encoded_bytes().starts_with(b"libz-") {
+            // SAFETY: a library that `make setup` has put ready.
+            unsafe { Handle::load(&file.path()) }?.pin();
+        }
+    }
+    // SAFETY: as above.
+    Ok(unsafe { Handle::load(&line.libcrypto) }?)
 }
 
 /// Room in each direction of a wire.
