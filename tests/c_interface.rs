@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sslsweep::edge::sslsweep_enter;
+use sslsweep::hygiene::{ledger, libraries};
 use sslsweep_libssl::LineFiles;
 
 fn root() -> &'static Path {
@@ -65,6 +67,27 @@ fn a_worker_in_c_is_swept_on_each_line() {
         );
         assert_eq!(said, expected, "on {name}");
     }
+}
+
+#[test]
+fn what_a_task_leaves_that_ends_with_its_thread_is_recorded() {
+    let line = LineFiles::named("3.0").unwrap_or_else(|error| panic!("{error}"));
+    let _tls = line.load().unwrap();
+    let library = libraries()[0];
+    std::thread::spawn(|| {
+        // SAFETY: the label is a NUL-terminated text.
+        assert_eq!(unsafe { sslsweep_enter(c"ends with its thread".as_ptr()) }, 0);
+        assert!(library.raise(128, 7, c"worker.c", 7));
+    })
+    .join()
+    .unwrap();
+    let ledger = ledger();
+    let figures = ledger.labels.iter().find(|figures| figures.label == "ends with its thread");
+    assert_eq!(
+        figures.map(|figures| (figures.tasks, figures.leftovers)),
+        Some((1, 1)),
+        "{ledger:?}"
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ c_export! {
             // changes during the call.
             Some(unsafe { CStr::from_ptr(label) })
         };
-        stack::push(|| Task::new(label.map_or(Label::from(UNNAMED), interned)))?;
+        stack::push(Task::new(label.map_or_else(|| Label::from(UNNAMED), interned)))?;
         Ok(0)
     }
 

@@ -15,7 +15,7 @@ pub(super) const DEEPEST: usize = 64;
 #[derive(Default)]
 struct Stack {
     guards: Vec<Guard>,
-    /// Tasks that were entered without a guard, beyond the limit: the innermost ones.
+    /// Tasks that were entered beyond the limit, the innermost ones; they have no guard.
     beyond: usize,
 }
 
@@ -32,17 +32,16 @@ thread_local! {
 }
 
 /// Enters a task on the calling thread.
-pub(super) fn push(task: impl FnOnce() -> Task) -> Result<(), EdgeError> {
+pub(super) fn push(task: Task) -> Result<(), EdgeError> {
+    // Before the stack is touched: thread-locals are dropped in the reverse order of their first use, and
+    // hygiene's must outlive the guards that end with the thread, to record what they find.
+    let guard = Guard::enter(task);
     with(|stack| {
         if stack.guards.len() == DEEPEST {
             stack.beyond = stack.beyond.saturating_add(1);
             return Err(EdgeError::TooDeep);
         }
-        // Should entering panic, its exit must not leave another task.
-        stack.beyond += 1;
-        let guard = Guard::enter(task());
         stack.guards.push(guard);
-        stack.beyond -= 1;
         Ok(())
     })
 }
@@ -78,9 +77,9 @@ mod tests {
         std::thread::spawn(|| {
             assert_eq!(pop(), Err(EdgeError::Unbalanced));
             for _ in 0..DEEPEST {
-                assert_eq!(push(|| Task::new("deep")), Ok(()));
+                assert_eq!(push(Task::new("deep")), Ok(()));
             }
-            assert_eq!(push(|| Task::new("too deep")), Err(EdgeError::TooDeep));
+            assert_eq!(push(Task::new("too deep")), Err(EdgeError::TooDeep));
             for _ in 0..=DEEPEST {
                 assert_eq!(pop(), Ok(()));
             }
