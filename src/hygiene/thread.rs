@@ -182,7 +182,7 @@ impl Current {
         if self.dying.get() {
             return None;
         }
-        fork::on_child(in_child);
+        fork::around(before_fork, in_child);
         let counters = ledger::counters()?.get_or_default();
         self.counters.set(Some(counters));
         // Registers the destructor, after that of the crate's own thread-local.
@@ -301,6 +301,13 @@ pub fn guarded_states(library: &libcrypto::Library) -> usize {
     let Some(counters) = ledger::counters() else { return 0 };
     let bit = 1_u32.checked_shl(u32::try_from(position).unwrap_or(32)).unwrap_or(0);
     counters.iter().filter(|counters| counters.states.load(Ordering::Relaxed) & bit != 0).count()
+}
+
+/// Before a fork, on the thread that forks: it gets its place among the counters now, because that
+/// takes a lock of the `thread_local` crate's, which in the child may be held by a thread that is not
+/// there. The child's further threads still take that lock.
+fn before_fork() {
+    let _ = with(Current::counters);
 }
 
 /// In the child of a fork: counts start again from nothing, under locks that nobody holds.
