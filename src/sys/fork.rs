@@ -1,34 +1,43 @@
 //! Hooks that run around a fork, on the thread that forks.
 
 use std::panic::catch_unwind;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
-#[derive(Debug)]
+/// More pairs of hooks than this are not taken. A child runs through all of them.
+const MOST: usize = 4;
+
+#[derive(Debug, Clone, Copy)]
 struct Hooks {
     before: fn(),
     in_child: fn(),
 }
 
-static HOOKS: OnceLock<Hooks> = OnceLock::new();
+static HOOKS: [OnceLock<Hooks>; MOST] = [const { OnceLock::new() }; MOST];
 
 /// Runs `before` when a thread is about to fork, and `in_child` in the child, on its only thread,
-/// before fork returns there; the first hooks given count.
+/// before fork returns there; each after the hooks that were given earlier. Hooks that are given again
+/// (told by `in_child`) still run once. Returns false where there is no room for them.
 ///
 /// `in_child` may touch atomics and thread-locals of its thread and nothing else: locks that other
 /// threads held at the time of the fork stay locked in the child for ever. What takes a lock must be
 /// done by `before`. See pthread_atfork(3).
-pub fn around(before: fn(), in_child: fn()) {
-    let mut first = false;
-    HOOKS.get_or_init(|| {
-        first = true;
-        Hooks { before, in_child }
-    });
-    if first {
+pub fn around(before: fn(), in_child: fn()) -> bool {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
         // SAFETY: the handlers have the signature asked for and stay mapped, since the shared object
         // is linked NODELETE. Failure (no memory) leaves the process without the hooks, as documented
         // in docs/guard.md.
         unsafe { libc::pthread_atfork(Some(run_before), None, Some(run_in_child)) };
-    }
+    });
+    // By address: the functions given are few, not generic, and each named in one place.
+    HOOKS.iter().any(|place| {
+        place.get_or_init(|| Hooks { before, in_child }).in_child as usize == in_child as usize
+    })
+}
+
+/// As [`around`], with nothing to do before.
+pub fn on_child(in_child: fn()) -> bool {
+    around(|| {}, in_child)
 }
 
 extern "C" fn run_before() {
@@ -39,9 +48,48 @@ extern "C" fn run_in_child() {
     run(|hooks| hooks.in_child);
 }
 
-fn run(hook: impl FnOnce(&Hooks) -> fn()) {
-    if let Some(hooks) = HOOKS.get() {
+fn run(hook: impl Fn(&Hooks) -> fn()) {
+    // A place that another thread was filling at the time of the fork reads as empty.
+    for hooks in HOOKS.iter().filter_map(OnceLock::get) {
         // A panic must not unwind into the C library.
         let _ = catch_unwind(hook(hooks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+
+    fn first() {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn second() {
+        // Sees what the first has done.
+        RUNS.fetch_add(10 * RUNS.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    #[test]
+    fn each_hook_runs_once_in_a_child_and_in_the_order_given() {
+        for hook in [first as fn(), second, first, second] {
+            assert!(on_child(hook));
+        }
+        // SAFETY: the child calls nothing but what may be called after a fork.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            let runs = RUNS.load(Ordering::Relaxed);
+            // SAFETY: ends the child at once, without handlers of the test program.
+            unsafe { libc::_exit(i32::try_from(runs).unwrap_or(0)) };
+        }
+        let mut status = 0;
+        // SAFETY: the child is ours, and `status` is a valid place.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status));
+        assert_eq!(libc::WEXITSTATUS(status), 11);
+        assert_eq!(RUNS.load(Ordering::Relaxed), 0, "nothing runs in the parent");
     }
 }
