@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use super::calibrate;
 use super::census::{self, Census};
 use super::entry::{Entry, Reason};
+use super::layout;
 use super::reader::{Found, Reader};
 use super::symbols::Symbols;
 use super::{BindError, Line};
@@ -77,15 +78,24 @@ pub enum Mark {
 /// Errors that a ring can hold. A queue of this depth may have lost older ones.
 pub const FULL: usize = 15;
 
-impl Library {
-    /// Binds the library that `object` is, and calibrates the reading of its queues.
+/// A libcrypto whose calls are known, before any of them but that for its version was made: it has
+/// allocated nothing on our account.
+pub(super) struct Resolved {
+    pub(super) handle: Handle,
+    pub(super) symbols: Symbols,
+    pub(super) version: String,
+    pub(super) line: Line,
+}
+
+impl Resolved {
+    /// Returns `None` where the object is no libcrypto. Changes what dlerror(3) says on the calling
+    /// thread.
     ///
-    /// Returns `None` where the object is no libcrypto. Must run on a throw-away thread: it raises
-    /// errors there, and changes what dlerror(3) says there.
+    /// The symbols may be used as long as the handle is kept.
     ///
     /// # Errors
     /// The object is a libcrypto that cannot be driven.
-    pub(super) fn bind(object: Object) -> Result<Option<Self>, BindError> {
+    pub(super) fn of(object: &Object) -> Result<Option<Self>, BindError> {
         let handle =
             if object.is_program { Handle::program() } else { Handle::loaded(&object.path) };
         let Some(handle) = handle else { return Ok(None) };
@@ -98,12 +108,28 @@ impl Library {
             return Ok(None);
         }
         // SAFETY: addresses are those of an object that exports ERR_clear_error from its own text;
-        // `handle` is kept in the library, which is never dropped, so that it stays mapped.
+        // whoever keeps the symbols keeps `handle`, so that it stays mapped.
         let symbols = unsafe { Symbols::resolve(&own) }
             .map_err(|symbol| BindError::MissingSymbol { library: object.path.clone(), symbol })?;
         let version = version_text(&symbols)
             .ok_or_else(|| BindError::NoVersion { library: object.path.clone() })?;
         let line = Line::from_version_text(&version);
+        Ok(Some(Self { handle, symbols, version, line }))
+    }
+}
+
+impl Library {
+    /// Binds the library that `object` is, and calibrates the reading of its queues.
+    ///
+    /// Returns `None` where the object is no libcrypto. Must run on a throw-away thread: it raises
+    /// errors there, and changes what dlerror(3) says there.
+    ///
+    /// # Errors
+    /// The object is a libcrypto that cannot be driven.
+    pub(super) fn bind(object: Object) -> Result<Option<Self>, BindError> {
+        let Some(Resolved { handle, symbols, version, line }) = Resolved::of(&object)? else {
+            return Ok(None);
+        };
         let reader = calibrate::reader(&symbols, line);
         Ok(Some(Self { object, handle, line, version, symbols, reader }))
     }
@@ -164,6 +190,28 @@ impl Library {
             Found::State(state) => ThreadState::Present { depth: state.depth() },
             Found::Absent => ThreadState::Absent,
             Found::Unreadable => ThreadState::Present { depth: usize::from(self.peek() != 0) },
+        }
+    }
+
+    /// The calling thread's state, as far as it can be told without calling anything that might make
+    /// one: for a probe. `None` where it cannot.
+    #[must_use]
+    pub fn state_in_memory(&self) -> Option<ThreadState> {
+        match self.find() {
+            Found::State(state) => Some(ThreadState::Present { depth: state.depth() }),
+            Found::Absent => Some(ThreadState::Absent),
+            Found::Unreadable => None,
+        }
+    }
+
+    /// Bytes of one thread's error queue, where its layout is known. What hangs off it (texts, and
+    /// the thread's random generators) comes on top.
+    #[must_use]
+    pub fn state_size(&self) -> Option<usize> {
+        match &self.reader {
+            Reader::Table(_) => Some(layout::V1_0.size),
+            Reader::Key(path) => Some(path.layout.size),
+            Reader::PublicApi(_) => None,
         }
     }
 
