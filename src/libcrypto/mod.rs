@@ -16,6 +16,7 @@ mod library;
 mod line;
 pub mod locking;
 mod look;
+pub mod memory;
 mod reader;
 mod registry;
 pub mod survey;

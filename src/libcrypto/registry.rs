@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::BindError;
 use super::library::Library;
 use super::look::Bound;
+use super::memory;
 use crate::sys::{exit, objects};
 
 /// More libraries than this are not bound; a guard keeps a few bytes for each.
@@ -121,6 +122,7 @@ fn search(generation: objects::Generation) {
             refused.push((object, BindError::TooMany));
             break;
         }
+        memory::before_binding(object.clone());
         match Library::bind(object.clone()) {
             Ok(Some(library)) => bound.push(Bound::new(Box::leak(Box::new(library)))),
             Ok(None) => {}

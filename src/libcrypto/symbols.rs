@@ -80,6 +80,8 @@ symbols! {
         CRYPTO_THREADID_set_numeric: unsafe extern "C" fn(*mut ThreadId, c_ulong);
         CRYPTO_get_lock_name: unsafe extern "C" fn(c_int) -> *const c_char;
         CRYPTO_get_locking_callback: unsafe extern "C" fn() -> Option<LockingCallback>;
+        CRYPTO_get_mem_ex_functions: unsafe extern "C" fn(
+            *mut *const c_void, *mut *const c_void, *mut *const c_void);
         CRYPTO_lock: unsafe extern "C" fn(c_int, c_int, *const c_char, c_int);
         CRYPTO_num_locks: unsafe extern "C" fn() -> c_int;
         CRYPTO_set_locking_callback: unsafe extern "C" fn(Option<LockingCallback>);
@@ -94,11 +96,13 @@ symbols! {
         lh_num_items: unsafe extern "C" fn(*const Lhash) -> c_ulong;
         lh_retrieve: unsafe extern "C" fn(*mut Lhash, *const c_void) -> *mut c_void;
     }
+    // 1.0.x has these two with other prototypes (functions without file and line): their use is
+    // chosen by line. What the second writes are addresses on each line.
     since "1.1.0" {
         CRYPTO_set_mem_functions: unsafe extern "C" fn(
             Option<MallocEx>, Option<ReallocEx>, Option<FreeEx>) -> c_int;
         CRYPTO_get_mem_functions: unsafe extern "C" fn(
-            *mut Option<MallocEx>, *mut Option<ReallocEx>, *mut Option<FreeEx>);
+            *mut *const c_void, *mut *const c_void, *mut *const c_void);
         OPENSSL_thread_stop: unsafe extern "C" fn();
         OpenSSL_version: unsafe extern "C" fn(c_int) -> *const c_char;
     }
