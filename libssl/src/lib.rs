@@ -14,6 +14,7 @@
 mod connection;
 mod context;
 mod elf;
+pub mod exercise;
 pub mod faults;
 mod lines;
 mod load;

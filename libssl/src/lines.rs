@@ -139,6 +139,14 @@ impl LineFiles {
     pub fn load(&self) -> Result<&'static Tls, LoadError> {
         Tls::load(&self.libssl, Some(&self.libcrypto))
     }
+
+    /// As [`load`](Self::load), counting the libcrypto's memory from its first allocation on.
+    ///
+    /// # Errors
+    /// One of [`LoadError`].
+    pub fn load_accounted(&self) -> Result<&'static Tls, LoadError> {
+        Tls::load_accounted(&self.libssl, Some(&self.libcrypto))
+    }
 }
 
 fn manifest() -> Result<PathBuf, LinesError> {

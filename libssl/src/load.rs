@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use sslsweep::libcrypto::locking::{self, LockingError, Locks};
-use sslsweep::libcrypto::{self, Library};
+use sslsweep::libcrypto::{self, Library, memory};
 use sslsweep::sys::dl::Handle;
 use sslsweep::sys::objects;
 
@@ -160,13 +160,37 @@ impl Tls {
     /// # Errors
     /// One of [`LoadError`], before the file is mapped wherever that is possible.
     pub fn load(libssl: &Path, libcrypto: Option<&Path>) -> Result<&'static Self, LoadError> {
+        Self::load_then(libssl, libcrypto, || {})
+    }
+
+    /// As [`load`](Self::load), and before the libcrypto allocates anything its memory functions are
+    /// replaced by those that count. What is loaded already stays as it is;
+    /// [`memory::figures`] tells which it is.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_accounted(
+        libssl: &Path,
+        libcrypto: Option<&Path>,
+    ) -> Result<&'static Self, LoadError> {
+        Self::load_then(libssl, libcrypto, || {
+            memory::install_early();
+        })
+    }
+
+    /// Loads the libraries and calls `mapped` before the first call into them.
+    fn load_then(
+        libssl: &Path,
+        libcrypto: Option<&Path>,
+        mapped: impl FnOnce(),
+    ) -> Result<&'static Self, LoadError> {
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let file = std::fs::canonicalize(libssl).unwrap_or_else(|_| libssl.to_path_buf());
         let known = loaded.iter().copied().find(|tls| tls.libssl == file);
         let tls = match known {
             Some(tls) => tls,
             None => {
-                let tls: &'static Self = Box::leak(Box::new(open(file, libcrypto)?));
+                let tls: &'static Self = Box::leak(Box::new(open(file, libcrypto, mapped)?));
                 loaded.push(tls);
                 tls
             }
@@ -288,7 +312,11 @@ impl Tls {
     }
 }
 
-fn open(libssl: PathBuf, libcrypto: Option<&Path>) -> Result<Tls, LoadError> {
+fn open(
+    libssl: PathBuf,
+    libcrypto: Option<&Path>,
+    mapped: impl FnOnce(),
+) -> Result<Tls, LoadError> {
     if let Some(path) = libcrypto {
         load_with_siblings(path, &mut Vec::new())?.pin();
     }
@@ -299,6 +327,7 @@ fn open(libssl: PathBuf, libcrypto: Option<&Path>) -> Result<Tls, LoadError> {
     handle.pin();
     let symbols =
         symbols.map_err(|symbol| LoadError::MissingSymbol { path: libssl.clone(), symbol })?;
+    mapped();
     let tls = if symbols.OPENSSL_init_ssl.is_some() {
         // Before anything else of ours: the first call decides whether there is an exit handler.
         initialise(&symbols, &libssl)?;

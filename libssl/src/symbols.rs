@@ -187,6 +187,25 @@ symbols! {
         SSL_CTX_set_min_proto_version: unsafe extern "C" fn(*mut SslCtx, u16) -> c_int;
         SSL_CTX_set_mode: unsafe extern "C" fn(*mut SslCtx, c_uint) -> c_uint;
     }
+    // For `exercise`: no server needs them.
+    since "0.9.7" {
+        CONF_modules_load_file: unsafe extern "C" fn(
+            *const c_char, *const c_char, c_ulong) -> c_int;
+        EVP_DigestInit_ex: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void) -> c_int;
+        EVP_MD_CTX_create: unsafe extern "C" fn() -> *mut c_void;
+        EVP_MD_CTX_destroy: unsafe extern "C" fn(*mut c_void);
+        EVP_sha256: unsafe extern "C" fn() -> *const c_void;
+        RAND_bytes: unsafe extern "C" fn(*mut u8, c_int) -> c_int;
+    }
+    since "1.1.0" {
+        EVP_MD_CTX_free: unsafe extern "C" fn(*mut c_void);
+        EVP_MD_CTX_new: unsafe extern "C" fn() -> *mut c_void;
+    }
+    since "3.0" {
+        EVP_CIPHER_fetch: unsafe extern "C" fn(
+            *mut c_void, *const c_char, *const c_char) -> *mut c_void;
+        EVP_CIPHER_free: unsafe extern "C" fn(*mut c_void);
+    }
 }
 
 impl std::fmt::Debug for Symbols {
