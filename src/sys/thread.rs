@@ -93,6 +93,13 @@ pub fn id() -> u64 {
     u64::from(id.unsigned_abs())
 }
 
+/// How many threads the process has, where the system tells (/proc/self/task).
+#[must_use]
+pub fn count() -> Option<u64> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    u64::try_from(threads.count()).ok()
+}
+
 /// The calling thread's name as the kernel has it, at most 15 bytes.
 #[must_use]
 pub fn name() -> String {
