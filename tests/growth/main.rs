@@ -7,3 +7,4 @@
 mod common;
 
 mod accounting;
+mod snapshot;

@@ -1,0 +1,380 @@
+//! What a snapshot means, in sentences, each with the next step. docs/probe.md lists them with their
+//! thresholds.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::snapshot::{KnownBy, LibraryFigures, Memory, Snapshot};
+use crate::hygiene::{LabelFigures, Leftover};
+use crate::libcrypto::Line;
+
+/// Live bytes that have risen by so much since the probe's start, beyond what thread states can explain,
+/// are worth a word. Less is what a library makes on first use (up to 600 kB).
+pub const BYTES_RISEN: i64 = 1 << 20;
+/// So many thread states more than the process has threads are no coincidence: threads that are just
+/// ending, and a count that is a moment old.
+pub const STATES_OF_NO_THREAD: u64 = 16;
+/// Thread states that have risen by so many since the probe's start, on lines that share them.
+pub const STATES_RISEN: i64 = 64;
+/// A chain of so many states costs each ERR call of its threads about half as much again.
+pub const LONG_CHAIN: usize = 64;
+/// Labels of tasks that are named, those with the most leftovers first.
+pub const LABELS_NAMED: usize = 5;
+
+/// Something that a snapshot shows and a person should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What it is about.
+    pub kind: Kind,
+    /// Whether there is something to be done.
+    pub level: Level,
+    /// The library it is about, where it is about one.
+    pub library: Option<String>,
+    /// What was seen.
+    pub text: String,
+    /// What to do next.
+    pub next_step: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.text)?;
+        if let Some(library) = &self.library {
+            write!(f, " [{library}]")?;
+        }
+        write!(f, " Next: {}", self.next_step)
+    }
+}
+
+/// Whether there is something to be done about a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Nothing; it explains other figures.
+    Note,
+    /// Something.
+    Warning,
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// Memory rises, and thread states are not the reason.
+    NotThreadState,
+    /// There are more thread states than threads.
+    StatesOfEndedThreads,
+    /// Thread states rise where they share one table.
+    StatesRising,
+    /// One bucket of the table holds many states.
+    LongChain,
+    /// Tasks of a label leave errors.
+    DirtyTasks,
+    /// Errors are in the queue when tasks begin.
+    Arrivals,
+    /// Threads have ended inside a guard.
+    UnfinishedTasks,
+    /// The library clears the queue by itself.
+    ClearsByItself,
+    /// The queue is not read in memory.
+    QueueNotRead,
+    /// An OpenSSL is out of reach.
+    BlindSpot,
+    /// A libcrypto cannot be driven.
+    Refused,
+}
+
+/// Bytes that one thread's state may have with all that hangs off it, after handshakes (docs/probe.md).
+fn bytes_per_thread(line: Line) -> i64 {
+    match line {
+        Line::V1_0 | Line::LibreSsl => 700,
+        Line::V1_1 => 3_500,
+        Line::V3 | Line::V4 | Line::BoringSsl | Line::AwsLc | Line::Unknown => 12_500,
+    }
+}
+
+/// All findings of a snapshot, the warnings first.
+pub(super) fn find(snapshot: &Snapshot) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for library in &snapshot.libraries {
+        found.extend(not_thread_state(library));
+        found.extend(states(library, snapshot.process.threads));
+        found.extend(long_chain(library));
+        found.extend(looked_at(library));
+    }
+    let dirty = snapshot.ledger.labels.iter().filter(|label| label.leftovers > 0);
+    found.extend(dirty.take(LABELS_NAMED).map(dirty_tasks));
+    let mut arrivals: Vec<_> =
+        snapshot.ledger.labels.iter().filter(|label| label.arrivals > 0).collect();
+    arrivals.sort_by_key(|label| std::cmp::Reverse(label.arrivals));
+    found.extend(arrivals.into_iter().take(LABELS_NAMED).map(arrived));
+    found.extend(unfinished(snapshot.ledger.unfinished));
+    found.extend(snapshot.blind_spots.iter().map(|blind| {
+        Finding {
+            kind: Kind::BlindSpot,
+            level: if blind.certain { Level::Warning } else { Level::Note },
+            library: None,
+            text: format!("{}.", blind.text),
+            next_step:
+                "link it against a shared libcrypto, or let whoever builds it call a guard of its \
+                    own; until then what it leaves stays on its threads"
+                    .to_owned(),
+        }
+    }));
+    found.extend(snapshot.refused.iter().map(|refused| Finding {
+        kind: Kind::Refused,
+        level: Level::Warning,
+        library: Some(refused.path.clone()),
+        text: format!("{}.", refused.why),
+        next_step: "report the library's version; its queues are not swept".to_owned(),
+    }));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    found
+}
+
+/// Live bytes rise and thread states do not explain it.
+fn not_thread_state(library: &LibraryFigures) -> Option<Finding> {
+    let growth = &library.growth;
+    let (bytes, blocks) = (growth.live_bytes?, growth.live_blocks?);
+    let states = growth.thread_states?;
+    let explained = states.max(0).saturating_mul(bytes_per_thread(library.line));
+    if bytes.saturating_sub(explained) < BYTES_RISEN {
+        return None;
+    }
+    let (then, now) = (growth.states_then?, library.thread_states.alive?);
+    let states = if states.unsigned_abs() <= 2.max(then / 10) {
+        format!("thread states flat ({then} then, {now} now)")
+    } else {
+        format!(
+            "and the thread states ({then} then, {now} now) account for {explained} bytes at most"
+        )
+    };
+    let files: Vec<_> = growth
+        .files
+        .iter()
+        .take(3)
+        .map(|file| {
+            format!("{} bytes more live in {} ({} blocks)", file.bytes, file.file, file.blocks)
+        })
+        .collect();
+    let rate = growth.live_bytes_per_1000_tasks.map_or_else(String::new, |bytes| {
+        let blocks = growth.live_blocks_per_1000_tasks.unwrap_or(0.0);
+        format!(", that is {bytes:.0} bytes and {blocks:.0} blocks per 1,000 tasks")
+    });
+    Some(Finding {
+        kind: Kind::NotThreadState,
+        level: Level::Warning,
+        library: Some(library.path.clone()),
+        text: format!(
+            "Not thread state: {}, {states}; {bytes} bytes in {blocks} blocks in all{rate}.",
+            files.join(", ")
+        ),
+        next_step:
+            "look for objects that are made there and not freed (SSL, SSL_CTX, BIO, EVP_* kept \
+                    by a binding until its collector runs), and at the size of session caches; \
+                    clearing queues and releasing thread states will not help"
+                .to_owned(),
+    })
+}
+
+fn states(library: &LibraryFigures, threads: Option<u64>) -> Option<Finding> {
+    let states = &library.thread_states;
+    if !matches!(states.known_by, KnownBy::Table | KnownBy::Accounting) {
+        return None;
+    }
+    let alive = states.alive?;
+    let bytes = states.bytes.unwrap_or(0);
+    let shared = states.known_by == KnownBy::Table;
+    let risen = library.growth.thread_states.unwrap_or(0);
+    let rate = match library.growth.thread_states_per_1000_tasks {
+        Some(rate) if risen > 0 => {
+            format!("; {risen} more since the probe's start, {rate:.1} per 1,000 tasks")
+        }
+        _ if risen > 0 => format!("; {risen} more since the probe's start"),
+        _ => String::new(),
+    };
+    let of_no_thread = threads.map_or(0, |threads| alive.saturating_sub(threads));
+    if of_no_thread >= STATES_OF_NO_THREAD {
+        let next_step = if shared {
+            "let a guard wrap each task: on this line it releases the state with it; for threads that \
+             run no task, release at their end (hygiene::park)"
+        } else {
+            "call hygiene::park() as the last thing that such threads do: the library's own clean-up \
+             at thread exit does not reach them"
+        };
+        return Some(Finding {
+            kind: Kind::StatesOfEndedThreads,
+            level: Level::Warning,
+            library: Some(library.path.clone()),
+            text: format!(
+                "{alive} thread states ({bytes} bytes) and {} threads: at least {of_no_thread} belong to \
+                 threads that have ended{rate}.",
+                threads.unwrap_or(0)
+            ),
+            next_step: next_step.to_owned(),
+        });
+    }
+    (shared && risen >= STATES_RISEN).then(|| Finding {
+        kind: Kind::StatesRising,
+        level: Level::Warning,
+        library: Some(library.path.clone()),
+        text: format!(
+            "{alive} thread states ({bytes} bytes) in the one table of this line{rate}; each lengthens \
+             the way of all ERR calls, also that of a thread that is idle."
+        ),
+        next_step: "release with each task (the default of a guard on this line), or when a thread \
+                    rests (hygiene::park)"
+            .to_owned(),
+    })
+}
+
+fn long_chain(library: &LibraryFigures) -> Option<Finding> {
+    let table = library.thread_states.table.as_ref()?;
+    let chain = table.longest_chain.filter(|chain| *chain >= LONG_CHAIN)?;
+    let alive = library.thread_states.alive?;
+    let buckets = table.buckets.unwrap_or(0);
+    Some(Finding {
+        kind: Kind::LongChain,
+        level: Level::Warning,
+        library: Some(library.path.clone()),
+        text: format!(
+            "{chain} of {alive} thread states share one of {buckets} buckets: each ERR call of their \
+             threads walks up to {chain} states under a lock that all threads need."
+        ),
+        next_step:
+            "release states (see above), and give the library thread ids that differ in their \
+                    low bits: gettid(2) rather than an address"
+                .to_owned(),
+    })
+}
+
+fn looked_at(library: &LibraryFigures) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let name = match library.line {
+        Line::BoringSsl => Some("BoringSSL"),
+        Line::AwsLc => Some("AWS-LC"),
+        _ => None,
+    };
+    if let Some(name) = name {
+        found.push(Finding {
+            kind: Kind::ClearsByItself,
+            level: Level::Note,
+            library: Some(library.path.clone()),
+            text: format!(
+                "{name} empties the queue itself when a handshake, read or write begins: what tasks \
+                 leave does no harm there, unless it is queued between the call and SSL_get_error."
+            ),
+            next_step: "none; a guard costs one look here".to_owned(),
+        });
+    }
+    if let Some(reason) = &library.queue.reason {
+        found.push(Finding {
+            kind: Kind::QueueNotRead,
+            level: Level::Note,
+            library: Some(library.path.clone()),
+            text: format!(
+                "Queues are looked at through the public interface ({reason}): a guard can, a snapshot \
+                 does not, because it would make a thread state."
+            ),
+            next_step: "none for the guards; report the version if OpenSSL says it is its own"
+                .to_owned(),
+        });
+    }
+    found
+}
+
+fn dirty_tasks(label: &LabelFigures) -> Finding {
+    let at_least = if label.at_least { "at least " } else { "" };
+    let text = format!(
+        "Task `{}`: {} of {} left errors, {at_least}{} in all{}.",
+        label.label,
+        label.dirty_tasks,
+        label.tasks,
+        label.leftovers,
+        label.entries.first().map_or_else(String::new, most)
+    );
+    let benign = label.entries.first().and_then(|entry| entry.benign);
+    let next_step = match benign {
+        Some(_) => {
+            "keep the guard: it is no fault, and poisons the thread all the same; or clear after \
+                    that loop"
+        }
+        None => {
+            "keep the guard, which clears it, and take the errors out where they arise: after the \
+                 call that failed, in the code of this task"
+        }
+    };
+    Finding {
+        kind: Kind::DirtyTasks,
+        level: if benign.is_some() { Level::Note } else { Level::Warning },
+        library: label.entries.first().map(|entry| entry.library.clone()),
+        text,
+        next_step: next_step.to_owned(),
+    }
+}
+
+fn most(entry: &Leftover) -> String {
+    let place = if entry.last.file.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}:{}", entry.last.file, entry.last.line)
+    };
+    let benign = entry.benign.map_or_else(String::new, |why| format!("; {why}"));
+    format!(
+        ", above all \"{}\" ({}), last on thread `{}`{place}{benign}",
+        entry.reason, entry.leftovers, entry.last.thread
+    )
+}
+
+fn arrived(label: &LabelFigures) -> Finding {
+    let entry = label.entries.iter().max_by_key(|entry| entry.arrivals);
+    let most = entry.map_or_else(String::new, |entry| {
+        format!(", above all \"{}\" ({})", entry.reason, entry.arrivals)
+    });
+    Finding {
+        kind: Kind::Arrivals,
+        level: Level::Warning,
+        library: entry.map(|entry| entry.library.clone()),
+        text: format!(
+            "{} errors were in the queue before tasks `{}` began{most}: left by code that has no guard.",
+            label.arrivals, label.label
+        ),
+        next_step: "put a guard around whatever else runs on these threads: timers, start-up, \
+                    callbacks of the pool"
+            .to_owned(),
+    }
+}
+
+fn unfinished(threads: u64) -> Option<Finding> {
+    (threads > 0).then(|| Finding {
+        kind: Kind::UnfinishedTasks,
+        level: Level::Warning,
+        library: None,
+        text: format!(
+            "{threads} threads ended inside a guarded task: what it left is not recorded."
+        ),
+        next_step:
+            "end tasks before their threads: no exit from within, no guard that is forgotten"
+                .to_owned(),
+    })
+}
+
+impl Snapshot {
+    /// Bytes that all libraries have whose memory is counted.
+    #[must_use]
+    pub fn live_bytes(&self) -> u64 {
+        let counted = self.libraries.iter().map(|library| match &library.memory {
+            Memory::Counted { live_bytes, .. } => *live_bytes,
+            Memory::NotCounted { .. } => 0,
+        });
+        counted.sum()
+    }
+
+    /// The findings of one kind.
+    pub fn findings_of(&self, kind: Kind) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.kind == kind)
+    }
+}
