@@ -1,8 +1,3 @@
-//! Looks at a live process: error queues, thread states, memory, locks. Never changes what it measures.
-#![forbid(unsafe_code)]
-
-pub use crate::libcrypto::{Census, Library, Line, ThreadState, libraries, locking as locks};
-pub mod survey;
 //! Reads queues, thread states, memory and locks, and says what they mean.
 //!
 //! A [`Probe`] takes the figures at its start, and each [`Snapshot`] it makes says what has grown since.
@@ -26,6 +21,7 @@ mod growth;
 mod json;
 mod prometheus;
 mod snapshot;
+pub mod survey;
 
 pub use after_exit::{LeftAfterExit, left_after_exit};
 pub use findings::{
