@@ -24,6 +24,8 @@
 #ifndef SSLSWEEP_H
 #define SSLSWEEP_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -52,6 +54,15 @@ int sslsweep_enter(const char *label);
  * Returns SSLSWEEP_OK or a negative number.
  */
 int sslsweep_exit(void);
+
+/*
+ * Writes what sslsweep sees now as one JSON object: libraries, blind spots, queues, thread states, and the
+ * ledger of who left what. As snprintf does: writes at most size bytes with the NUL, and returns the length
+ * of the whole text without it, so that a return of size or more means that it was cut. The buffer may be
+ * NULL to ask for the length. The next call may have more to say: leave room, or try again.
+ * Returns 0 when it fails. Takes milliseconds, and allocates: not for the path of a request.
+ */
+size_t sslsweep_snapshot_json(char *buffer, size_t size);
 
 /* The version of the library, such as "0.1.0". It lives as long as the process. */
 const char *sslsweep_version(void);

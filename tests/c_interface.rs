@@ -62,10 +62,20 @@ fn a_worker_in_c_is_swept_on_each_line() {
              label that is no UTF-8: clean (0, 0)\n\
              long label: clean (0, 0)\n\
              too deep: 936 refused, 0 exits failed, clean\n\
-             a thread ended inside a task\n",
+             a thread ended inside a task\n\
+             snapshot: whole, cut: ended, none: asked\n",
             env!("CARGO_PKG_VERSION")
         );
-        assert_eq!(said, expected, "on {name}");
+        let (checks, snapshot) = said.trim_end().rsplit_once('\n').unwrap();
+        assert_eq!(format!("{checks}\n"), expected, "on {name}");
+        // Each task is in it under its label, the one that ended with its thread too.
+        serde_json::from_str::<serde_json::Value>(snapshot).unwrap();
+        let long = format!("\"{}\"", "x".repeat(128));
+        let labels =
+            ["\"parse\"", "\"inner\"", "\"(unnamed)\"", "\"not \u{fffd} UTF-8\"", "\"never left\""];
+        for label in labels.into_iter().chain([long.as_str()]) {
+            assert!(snapshot.contains(label), "{label} is missing on {name}: {snapshot}");
+        }
     }
 }
 

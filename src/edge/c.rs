@@ -1,9 +1,12 @@
 //! The functions of `include/sslsweep.h`.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::mem::MaybeUninit;
+use std::slice;
 
-use super::stack;
+use super::{EdgeError, stack};
 use crate::hygiene::{Label, Task};
+use crate::probe::Probe;
 
 /// Label of a task that was entered without one.
 const UNNAMED: &str = "(unnamed)";
@@ -36,6 +39,23 @@ c_export! {
         Ok(0)
     }
 
+    /// Writes what the probe sees now into `buffer` as JSON, as snprintf(3) does: at most `size` bytes with
+    /// the NUL, and returns the length of the whole text without it; 0 on an error.
+    ///
+    /// # Safety
+    /// `buffer` is null, or has room for `size` bytes that nobody else uses during the call.
+    fn sslsweep_snapshot_json(buffer: *mut c_char, size: usize) -> usize {
+        let json = serde_json::to_string(&Probe::new().snapshot()).map_err(|_| EdgeError::Internal)?;
+        if !buffer.is_null() {
+            let room = size.min(json.len() + 1);
+            // SAFETY: the caller vouches for `size` bytes, which are its own during the call. They
+            // may not be initialised, and are only written to.
+            let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<MaybeUninit<u8>>(), room) };
+            copy_cut(&json, buffer);
+        }
+        Ok(json.len())
+    }
+
     /// The version of this library, a text that lives as long as the process.
     fn sslsweep_version() -> *const c_char {
         const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -49,6 +69,15 @@ fn interned(text: &CStr) -> Label {
     // Characters have up to 4 bytes: cut with room, decode, then cut between characters.
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_LABEL + 4)]);
     Label::intern(cut(&text))
+}
+
+/// Copies as much of `text` as fits, with a NUL behind it.
+fn copy_cut(text: &str, buffer: &mut [MaybeUninit<u8>]) {
+    let Some(room) = buffer.len().checked_sub(1) else { return };
+    let bytes = text.bytes().take(room).chain([0]);
+    for (place, byte) in buffer.iter_mut().zip(bytes) {
+        place.write(byte);
+    }
 }
 
 /// The beginning of a text, ended between characters where it is too long.
@@ -70,5 +99,17 @@ mod tests {
         assert_eq!(cut("read"), "read");
         assert_eq!(cut(&format!("{most}yz")), format!("{most}y"));
         assert_eq!(cut(&format!("{most}\u{e4}")), most);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_and_ended() {
+        for (size, expected) in [(0, ""), (1, "\0"), (3, "ab\0"), (4, "abc\0"), (9, "abc\0")] {
+            let mut buffer = vec![MaybeUninit::new(b'?'); size];
+            copy_cut("abc", &mut buffer);
+            // SAFETY: all bytes were initialised above.
+            let bytes: Vec<_> = buffer.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+            assert!(bytes.starts_with(expected.as_bytes()), "{size}: {bytes:?}");
+            assert!(bytes[expected.len()..].iter().all(|&byte| byte == b'?'), "{size}: {bytes:?}");
+        }
     }
 }

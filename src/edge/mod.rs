@@ -9,5 +9,5 @@ mod export;
 mod c;
 mod stack;
 
-pub use c::{sslsweep_enter, sslsweep_exit, sslsweep_version};
+pub use c::{sslsweep_enter, sslsweep_exit, sslsweep_snapshot_json, sslsweep_version};
 use export::EdgeError;

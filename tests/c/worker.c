@@ -36,6 +36,20 @@ static void *ends_inside(void *argument)
     return NULL;
 }
 
+static void snapshot(void)
+{
+    static char all[1 << 20], cut[16];
+    size_t length = sslsweep_snapshot_json(NULL, 0);
+    size_t written = sslsweep_snapshot_json(all, sizeof all);
+
+    printf("snapshot: %s", length > 0 && written > 0 && strlen(all) == written ? "whole" : "broken");
+    memset(cut, '?', sizeof cut);
+    written = sslsweep_snapshot_json(cut, 8);
+    printf(", cut: %s", written >= 8 && strlen(cut) == 7 && cut[8] == '?' ? "ended" : "overrun");
+    printf(", none: %s\n", sslsweep_snapshot_json(cut, 0) > 0 && cut[8] == '?' ? "asked" : "broken");
+    printf("%s\n", all);
+}
+
 int main(void)
 {
     int i, entered, left;
@@ -96,6 +110,7 @@ int main(void)
     pthread_create(&thread, NULL, ends_inside, NULL);
     pthread_join(thread, NULL);
     printf("a thread ended inside a task\n");
+    snapshot();
 
     sslsweep_enter("never left by main");
     parse();
