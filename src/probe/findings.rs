@@ -378,3 +378,96 @@ impl Snapshot {
         self.findings.iter().filter(move |finding| finding.kind == kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::growth::{FileGrowth, LibraryGrowth};
+    use super::super::snapshot::{Queue, Table, ThreadStates};
+    use super::*;
+
+    fn library(line: Line, known_by: KnownBy, alive: u64) -> LibraryFigures {
+        LibraryFigures {
+            path: "libcrypto.so".to_owned(),
+            line,
+            version: String::new(),
+            needs: line.needs(),
+            queue: Queue { source: "layout", reason: None, has_state: None, depth: None },
+            thread_states: ThreadStates {
+                known_by,
+                alive: Some(alive),
+                bytes: Some(600 * alive),
+                note: None,
+                table: None,
+            },
+            memory: Memory::NotCounted { why: String::new() },
+            growth: LibraryGrowth::default(),
+        }
+    }
+
+    fn grown(line: Line, states: (u64, u64), bytes: i64) -> LibraryFigures {
+        let mut library = library(line, KnownBy::Accounting, states.1);
+        library.growth.states_then = Some(states.0);
+        library.growth.thread_states = Some(states.1 as i64 - states.0 as i64);
+        library.growth.live_bytes = Some(bytes);
+        library.growth.live_blocks = Some(7);
+        let file = "ssl/record/ssl3_buffer.c".to_owned();
+        library.growth.files = vec![FileGrowth { file, bytes, blocks: 7 }];
+        library
+    }
+
+    #[test]
+    fn memory_is_blamed_on_thread_states_as_far_as_they_explain_it() {
+        let text = |library| not_thread_state(&library).map(|finding| finding.text);
+        assert_eq!(text(grown(Line::V3, (10, 10), BYTES_RISEN - 1)), None);
+        let flat = text(grown(Line::V3, (10, 12), 2 * BYTES_RISEN)).unwrap();
+        assert!(flat.contains("ssl3_buffer.c (7 blocks)"), "{flat}");
+        assert!(flat.contains("thread states flat (10 then, 12 now)"), "{flat}");
+        // 1,000 threads more may well have 12 MB.
+        assert_eq!(text(grown(Line::V3, (10, 1010), 12 * BYTES_RISEN)), None);
+        // Those of 1.0.x have 700 kB.
+        let rest = text(grown(Line::V1_0, (10, 1010), 12 * BYTES_RISEN)).unwrap();
+        assert!(rest.contains("account for 700000 bytes at most"), "{rest}");
+        // Where states are not known, nothing is said about them.
+        let mut unknown = grown(Line::V3, (10, 10), 2 * BYTES_RISEN);
+        unknown.growth.thread_states = None;
+        assert_eq!(text(unknown), None);
+    }
+
+    #[test]
+    fn states_of_ended_threads_are_those_that_no_thread_has() {
+        let kind = |library: &LibraryFigures, threads| {
+            states(library, threads).map(|finding| (finding.kind, finding.next_step))
+        };
+        let many = library(Line::V1_0, KnownBy::Table, 100);
+        assert_eq!(kind(&many, Some(85)), None);
+        assert_eq!(kind(&many, None), None);
+        let found = kind(&many, Some(84)).unwrap();
+        assert_eq!(found.0, Kind::StatesOfEndedThreads);
+        assert!(found.1.contains("a guard"), "{}", found.1);
+        let found = kind(&library(Line::V3, KnownBy::Accounting, 100), Some(4)).unwrap();
+        assert!(found.1.contains("does not reach them"), "{}", found.1);
+        let guarded = library(Line::V3, KnownBy::GuardedThreads, 100);
+        assert_eq!(kind(&guarded, Some(4)), None, "a count of threads that were guarded");
+        let mut rising = many;
+        rising.growth.thread_states = Some(STATES_RISEN);
+        assert_eq!(kind(&rising, Some(100)).unwrap().0, Kind::StatesRising);
+    }
+
+    #[test]
+    fn a_chain_is_long_from_its_threshold_on() {
+        let chain = |longest| {
+            let mut library = library(Line::V1_0, KnownBy::Table, 100);
+            library.thread_states.table = Some(Table {
+                buckets: Some(16),
+                longest_chain: Some(longest),
+                queued: 0,
+                dirty: 0,
+                threads: Vec::new(),
+                threads_left_out: 100,
+            });
+            long_chain(&library).map(|finding| finding.text)
+        };
+        assert_eq!(chain(LONG_CHAIN - 1), None);
+        assert!(chain(LONG_CHAIN).unwrap().starts_with("64 of 100 thread states share one of 16"));
+    }
+}

@@ -56,6 +56,28 @@ fn run(hook: impl Fn(&Hooks) -> fn()) {
     }
 }
 
+/// Forks, and answers what `work` says in the child. For tests: the program has threads, so that `work`
+/// must get along without their locks.
+///
+/// # Panics
+/// The system cannot fork, or the child ended in another way.
+#[cfg(test)]
+pub(crate) fn child_says(work: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child runs `work` alone, and ends without running anything else of this program.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        let said = catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(false);
+        // SAFETY: ends the child at once, without handlers of the program.
+        unsafe { libc::_exit(i32::from(!said)) };
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours, and `status` is a valid place.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status), "{status:#x}");
+    libc::WEXITSTATUS(status) == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,19 +99,7 @@ mod tests {
         for hook in [first as fn(), second, first, second] {
             assert!(on_child(hook));
         }
-        // SAFETY: the child calls nothing but what may be called after a fork.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0);
-        if child == 0 {
-            let runs = RUNS.load(Ordering::Relaxed);
-            // SAFETY: ends the child at once, without handlers of the test program.
-            unsafe { libc::_exit(i32::try_from(runs).unwrap_or(0)) };
-        }
-        let mut status = 0;
-        // SAFETY: the child is ours, and `status` is a valid place.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status));
-        assert_eq!(libc::WEXITSTATUS(status), 11);
+        assert!(child_says(|| RUNS.load(Ordering::Relaxed) == 11));
         assert_eq!(RUNS.load(Ordering::Relaxed), 0, "nothing runs in the parent");
     }
 }

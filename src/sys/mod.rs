@@ -4,6 +4,7 @@ pub mod dl;
 pub mod elf;
 pub mod exit;
 pub mod fork;
+pub mod heap;
 pub mod memory;
 pub mod mutex;
 pub mod objects;

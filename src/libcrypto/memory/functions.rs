@@ -16,6 +16,7 @@ use super::account::Account;
 use super::blocks::{self, Block, NoMemory};
 use crate::libcrypto::MOST;
 use crate::libcrypto::symbols::{MallocEx, ReallocEx};
+use crate::sys::heap;
 use crate::sys::thread::ErrnoKept;
 
 /// An account for each library that could be asked.
@@ -69,8 +70,7 @@ unsafe extern "C" fn malloc<const SLOT: usize>(
     if size == 0 {
         return std::ptr::null_mut();
     }
-    // SAFETY: no preconditions.
-    let block = unsafe { libc::malloc(size) };
+    let block = heap::malloc(size);
     if !block.is_null() {
         // SAFETY: libcrypto passes the name of its source file, or null.
         unsafe { entered::<SLOT>(block, size, file) };
@@ -96,7 +96,7 @@ unsafe extern "C" fn realloc<const SLOT: usize>(
     // Before it can be freed: then another thread can get its address.
     let known = left(old);
     // SAFETY: `old` came from the C library's malloc, which blocks are never anything else than.
-    let block = unsafe { libc::realloc(old, size) };
+    let block = unsafe { heap::realloc(old, size) };
     if !block.is_null() {
         // SAFETY: libcrypto passes the name of its source file, or null.
         unsafe { entered::<SLOT>(block, size, file) };
@@ -119,7 +119,7 @@ pub(super) unsafe extern "C" fn free_1_0(block: *mut c_void) {
         left(block);
     }
     // SAFETY: the caller gives away a block that came from the C library's malloc, or null.
-    unsafe { libc::free(block) };
+    unsafe { heap::free(block) };
 }
 
 /// Enters a block that libcrypto was given.

@@ -26,7 +26,7 @@ use serde::Serialize;
 use super::layout;
 use super::library::Resolved;
 use super::{Library, Line, MOST};
-use crate::sys::{fork, objects};
+use crate::sys::{fork, heap, objects};
 
 mod account;
 mod blocks;
@@ -232,7 +232,7 @@ fn current(interface: Interface, resolved: &Resolved) -> Option<*const c_void> {
 /// On 1.0.x: whether the functions without file and line are those of the C library.
 fn plain_malloc(resolved: &Resolved) -> bool {
     let found = current(Interface::Plain, resolved);
-    found.is_none_or(|found| found.is_null() || std::ptr::addr_eq(found, libc::malloc as *const ()))
+    found.is_none_or(|found| found.is_null() || found == heap::address_of_malloc())
 }
 
 /// The figures of a library's memory now.

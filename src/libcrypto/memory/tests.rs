@@ -94,8 +94,7 @@ fn realloc_moves_the_account_with_the_block() {
     assert_eq!(caller.realloc(0, 0, c"first.c"), 0);
     caller.free(0);
     // A block that libcrypto never got from these functions, such as one of strdup(3).
-    // SAFETY: no preconditions.
-    let strange = unsafe { libc::malloc(32) };
+    let strange = heap::malloc(32);
     let strange = caller.realloc(strange as usize, 64, c"first.c");
     assert_eq!(caller.file("first.c"), Some((64, 1)));
     // SAFETY: the block is the test's; this is how 1.0.x frees.
@@ -134,7 +133,7 @@ fn what_is_freed_without_these_functions_is_noticed_when_its_address_comes_again
     for _ in 0..1000 {
         let block = caller.malloc(48, c"gone.c");
         // SAFETY: the block is the test's, and has no header.
-        unsafe { libc::free(block as *mut c_void) };
+        unsafe { heap::free(block as *mut c_void) };
         let again = caller.malloc(48, c"again.c");
         let same = again == block;
         if same {
@@ -216,23 +215,14 @@ fn in_the_child_of_a_fork_memory_goes_on_and_counting_does_not() {
         }
     });
     for _ in 0..50 {
-        // SAFETY: the child calls the memory functions and nothing else of the test's.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0);
-        if child == 0 {
+        assert!(fork::child_says(|| {
             let counted = stopped();
             let block = caller.realloc(block, 5000, c"child.c");
             let other = caller.malloc(10, c"child.c");
             caller.free(block);
             caller.free(other);
-            let fine = counted && block != 0 && other != 0 && caller.file("child.c").is_none();
-            // SAFETY: ends the child at once, without handlers of the test program.
-            unsafe { libc::_exit(i32::from(!fine)) };
-        }
-        let mut status = 0;
-        // SAFETY: the child is ours, and `status` is a valid place.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status:#x}");
+            counted && block != 0 && other != 0 && caller.file("child.c").is_none()
+        }));
     }
     drop(done);
     busy.join().unwrap();
