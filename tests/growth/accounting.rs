@@ -1,9 +1,11 @@
 //! Memory accounting on real libraries.
 
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, Barrier};
 
 use sslsweep::libcrypto::memory::{self, Installation, NotCounted};
 use sslsweep::libcrypto::{ThreadState, libraries};
+use sslsweep::sys::dl::Handle;
 use sslsweep_libssl::{LineFiles, Pair, faults};
 
 use crate::common::{LINES, Outcome, contexts, figures, in_processes, on_each, until};
@@ -125,6 +127,103 @@ fn aws_lc_is_left_alone() -> Outcome {
             return Err("AWS-LC was asked".into());
         };
         assert!(why.contains("at any time"), "{why}");
+        Ok(())
+    })
+}
+
+/// Memory functions of somebody else.
+mod others {
+    use std::ffi::{c_char, c_int, c_void};
+
+    pub unsafe extern "C" fn malloc(size: usize, _: *const c_char, _: c_int) -> *mut c_void {
+        // SAFETY: no preconditions.
+        unsafe { libc::malloc(size) }
+    }
+
+    pub unsafe extern "C" fn realloc(
+        block: *mut c_void,
+        size: usize,
+        _: *const c_char,
+        _: c_int,
+    ) -> *mut c_void {
+        // SAFETY: the caller's own promises.
+        unsafe { libc::realloc(block, size) }
+    }
+
+    pub unsafe extern "C" fn free(block: *mut c_void, _: *const c_char, _: c_int) {
+        // SAFETY: the caller's own promises.
+        unsafe { libc::free(block) };
+    }
+}
+
+type SetFunctions = unsafe extern "C" fn(
+    unsafe extern "C" fn(usize, *const c_char, c_int) -> *mut c_void,
+    unsafe extern "C" fn(*mut c_void, usize, *const c_char, c_int) -> *mut c_void,
+    unsafe extern "C" fn(*mut c_void, *const c_char, c_int),
+) -> c_int;
+
+/// Installs somebody else's functions, at an address of CRYPTO_set_mem_functions of 1.1.0 or later.
+fn set_others(address: std::ptr::NonNull<c_void>) -> c_int {
+    // SAFETY: the function of that name has this prototype from 1.1.0 on.
+    let set = unsafe { std::mem::transmute::<*mut c_void, SetFunctions>(address.as_ptr()) };
+    // SAFETY: the three do what malloc, realloc and free do.
+    unsafe { set(others::malloc, others::realloc, others::free) }
+}
+
+#[test]
+fn functions_that_somebody_else_installs_later_are_noticed() -> Outcome {
+    on_each(&["1.1.1", "3.0"], |tls| {
+        assert!(memory::figures(tls.library()).is_ok());
+        let set = tls.library().address_of(c"CRYPTO_set_mem_functions").ok_or("no such call")?;
+        assert_eq!(set_others(set), 1, "this line lets it happen at any time after ours");
+        // What ours gave is freed by theirs, as blocks have no header.
+        faults::pem_junk(tls);
+        tls.clear_errors();
+        assert_eq!(memory::figures(tls.library()), Err(NotCounted::Replaced));
+        Ok(())
+    })
+}
+
+#[test]
+fn functions_that_somebody_else_has_installed_are_left() -> Outcome {
+    in_processes(&["3.0", "3.6", "4.0"], |line| {
+        let files = LineFiles::named(line)?;
+        // SAFETY: a library of the manifest, which this project's tests trust.
+        let handle = unsafe { Handle::load(&files.libcrypto) }?;
+        let set = handle.symbol(c"CRYPTO_set_mem_functions").ok_or("no such call")?;
+        assert_eq!(set_others(set), 1);
+        let tls = files.load_accounted()?;
+        let found = memory::figures(tls.library());
+        assert!(
+            matches!(&found, Err(NotCounted::NotOffered(why)) if why.contains("somebody else")),
+            "{found:?}"
+        );
+        Ok(())
+    })
+}
+
+#[test]
+fn the_child_of_a_fork_goes_on_uncounted() -> Outcome {
+    on_each(&COUNTED, |tls| {
+        faults::pem_junk(tls);
+        // SAFETY: libcrypto may be used in the child of a process in which no other thread is inside
+        // it; the memory that the child prints with is the C library's, which looks after forks.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            let stopped = memory::figures(tls.library()) == Err(NotCounted::Forked);
+            faults::pem_junk(tls);
+            tls.clear_errors();
+            let fine = stopped && tls.peek_error() == 0 && !memory::install_early().is_empty();
+            // SAFETY: ends the child at once, without handlers of the test program.
+            unsafe { libc::_exit(i32::from(!fine)) };
+        }
+        let mut status = 0;
+        // SAFETY: the child is ours, and `status` is a valid place.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+        assert!(figures(tls).is_ok());
+        tls.clear_errors();
         Ok(())
     })
 }

@@ -8,3 +8,10 @@ mod common;
 
 mod accounting;
 mod snapshot;
+
+mod case_21_states_of_short_threads;
+mod case_22_threads_that_a_runtime_ends;
+mod case_24_destructor_order;
+mod case_25_left_after_exit;
+mod case_26_objects_not_freed;
+mod case_27_contexts_and_digests;

@@ -1,5 +1,7 @@
 //! The snapshot: that looking changes nothing, what it says, and its two written forms.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 use std::collections::BTreeSet;
 
 use sslsweep::libcrypto::memory;
@@ -165,6 +167,37 @@ fn without_accounting_the_snapshot_says_so_and_knows_less() -> Outcome {
             assert_eq!(known, states);
         }
         Ok(())
+    })
+}
+
+#[test]
+fn states_of_idle_threads_are_told_from_those_of_ended_ones() -> Outcome {
+    on_each(&["1.0.2"], |tls| {
+        let library = tls.library();
+        let probe = Probe::new();
+        let all = std::sync::Barrier::new(101);
+        std::thread::scope(|scope| -> Outcome {
+            for _ in 0..100 {
+                scope.spawn(|| {
+                    library.clear();
+                    all.wait();
+                    all.wait();
+                    library.release();
+                });
+            }
+            all.wait();
+            let snapshot = probe.snapshot();
+            all.wait();
+            valid(&snapshot)?;
+            assert_eq!(snapshot.libraries[0].thread_states.alive, Some(100));
+            let table = snapshot.libraries[0].thread_states.table.as_ref().ok_or("a table")?;
+            assert_eq!((table.threads.len(), table.threads_left_out), (50, 50));
+            let found: Vec<_> = snapshot.findings_of(Kind::StatesRising).collect();
+            assert_eq!(found.len(), 1, "{:#?}", snapshot.findings);
+            println!("measured: {}", found[0]);
+            assert_eq!(snapshot.findings_of(Kind::StatesOfEndedThreads).count(), 0);
+            Ok(())
+        })
     })
 }
 
