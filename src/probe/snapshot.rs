@@ -47,8 +47,8 @@ impl Probe {
 
     /// Looks at the process.
     ///
-    /// Takes a millisecond and more (the first time some tens: files of the process are read for blind
-    /// spots); on 1.0.x the lock of the thread states is held for reading while they are counted.
+    /// Takes about 0.1 ms, the first time some tens of ms, since files of the process are read for
+    /// blind spots. On 1.0.x the lock of the thread states is held for reading while they are counted.
     /// Allocates nothing in any libcrypto, makes no thread state and changes no queue. If something
     /// was loaded since the last look, a thread of its own searches it for libraries first.
     #[must_use]

@@ -9,7 +9,7 @@
 //!
 //! The blocks are the C library's own, without a header: whatever somebody else frees, reallocates or
 //! takes over stays right, and so does what is freed after the accounting has ended. What is
-//! known of a block stands in a table of our own, outside libcrypto ([`blocks`]).
+//! known of a block stands in a table of our own, outside libcrypto (`blocks.rs`).
 //!
 //! In the child of a fork the accounting stops, because the table's locks may be held there for ever;
 //! the memory functions go on as plain ones.
