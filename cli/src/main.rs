@@ -6,6 +6,7 @@ mod libs;
 mod load;
 mod regress;
 mod report;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,8 @@ enum Command {
     Load(load::LoadArguments),
     /// Show the large-after-small PUT regression, and what each cure does about it
     Regress(regress::RegressArguments),
+    /// Serve HTTP PUT over TLS, on whichever libssl is given
+    Serve(serve::ServeArguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Command::Libs(arguments) => libs::run(arguments).map_err(Into::into),
         Command::Load(arguments) => load::run(arguments).map_err(Into::into),
         Command::Regress(arguments) => regress::run(&arguments).map_err(Into::into),
+        Command::Serve(arguments) => serve::run(arguments).map_err(Into::into),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("sslsweep: {error}");

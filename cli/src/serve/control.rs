@@ -1,0 +1,61 @@
+//! Orders on standard input, one a line, and their answers on standard output, one line of JSON each.
+
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::cure::Cure;
+use super::{ServeError, Server, age};
+
+/// Says one line.
+///
+/// # Errors
+/// Standard output is closed.
+pub fn say(value: &impl serde::Serialize) -> Result<(), ServeError> {
+    let mut line = serde_json::to_string(value).map_err(std::io::Error::from)?;
+    line.push('\n');
+    let mut output = std::io::stdout().lock();
+    output.write_all(line.as_bytes())?;
+    Ok(output.flush()?)
+}
+
+/// Obeys until `quit` or the end of standard input.
+///
+/// # Errors
+/// Standard input or output failed, or an order to age the server did.
+pub fn obey(server: &Arc<Server>) -> Result<(), ServeError> {
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [] => {}
+            ["stats"] => say(&server.stats.report(server))?,
+            ["cure", name] => say(&cure(server, name))?,
+            ["age", count] => match count.parse() {
+                Ok(count) => {
+                    let age::Aged { threads, states } = age::age(server, count)?;
+                    say(&json!({"event": "aged", "threads": threads, "states": states}))?;
+                }
+                Err(_) => say(&unknown(&line))?,
+            },
+            ["quit"] => return say(&json!({"event": "quit"})),
+            _ => say(&unknown(&line))?,
+        }
+    }
+    Ok(())
+}
+
+fn cure(server: &Server, name: &str) -> Value {
+    match Cure::named(name) {
+        Some(cure) => {
+            server.cure.set(cure);
+            json!({"event": "cure", "cure": cure})
+        }
+        None => unknown(name),
+    }
+}
+
+fn unknown(order: &str) -> Value {
+    let known = "stats, cure none|clear-each-call|release-every-task|sweep, age N, quit";
+    json!({"event": "error", "message": format!("{order:?} is not an order; there are: {known}")})
+}

@@ -1,0 +1,3 @@
+//! What the server takes from the shim's libraries.
+
+pub use sslsweep::libcrypto::{Library, Line, ThreadState};
