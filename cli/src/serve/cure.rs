@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::shim::Library;
+use sslsweep::probe::Library;
 use sslsweep::{Guard, Task};
 
 /// What a server does about what its tasks leave on their threads.

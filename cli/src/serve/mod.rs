@@ -15,7 +15,6 @@ mod cure;
 mod http;
 mod poller;
 mod pool;
-mod shim;
 mod stats;
 mod threads;
 mod worker;
@@ -27,13 +26,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sslsweep::probe::{Library, Probe};
 use sslsweep_libssl::{Context, ContextError, LoadError, Protocol, Tls};
 
 use certificate::{Identity, IdentityError};
 use connection::Served;
 use cure::{Cure, Switch};
 use pool::Pool;
-use shim::Library;
 use stats::Stats;
 use threads::Threads;
 
@@ -119,6 +118,7 @@ pub struct Server {
     /// None when each connection has its own thread.
     pool: Option<Arc<Pool>>,
     stats: Stats,
+    probe: Probe,
 }
 
 impl Server {
@@ -190,6 +190,7 @@ pub fn run(arguments: ServeArguments) -> Result<ExitCode, ServeError> {
         poller: poller::Poller::new().map_err(ServeError::Poller)?,
         pool,
         stats: Stats::default(),
+        probe: Probe::new(),
     });
     let idle = age::Idle::start(&server, arguments.idle_threads)?;
     let aged = match arguments.age {
@@ -251,10 +252,4 @@ fn introduce(server: &Server, address: SocketAddr, arguments: &ServeArguments) {
         arguments.cure
     );
     println!("try: curl -k -T FILE https://{address}/");
-}
-
-/// The probe's snapshot of this process.
-fn snapshot(server: &Server) -> Value {
-    let library = server.library;
-    json!({"libraries": [{"version": library.version(), "path": library.path()}]})
 }

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::shim::{Library, Line};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use serde_json::Value;
 use sslsweep::hygiene;
+use sslsweep::probe::{Library, Line, Snapshot};
 
 use super::cure::Cure;
 use super::worker::Counters;
@@ -88,7 +87,7 @@ pub struct Report {
     /// Absent where the cure has no guard.
     ledger: Option<LedgerFigures>,
     locks: Vec<LockFigures>,
-    snapshot: Value,
+    snapshot: Snapshot,
 }
 
 /// Thread states of the process.
@@ -224,7 +223,7 @@ impl Stats {
                     })
                     .collect()
             }),
-            snapshot: super::snapshot(server),
+            snapshot: server.probe.snapshot(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::shim::{Library, ThreadState};
+use sslsweep::probe::{Library, ThreadState};
 
 use super::Server;
 use super::cure::Cure;
