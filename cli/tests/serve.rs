@@ -172,6 +172,9 @@ fn orders_are_obeyed_and_unknown_ones_named() -> Fallible {
     }
     assert_eq!(server.ask("quit")?["event"], "quit");
     assert_eq!(server.end()?, Some(0));
+    let mut server = Server::start(&any_line()?, &[])?;
+    assert!(server.ask("age 10000000").is_err(), "more threads than the process has room for");
+    assert_eq!(server.end()?, Some(1));
     Ok(())
 }
 
@@ -259,6 +262,7 @@ fn what_cannot_start_says_why_and_what_to_do() -> Fallible {
         &run(&["--libssl", libssl, "--listen", &address])?,
         "choose another address with --listen",
     );
+    fails(&run(&["--libssl", libssl, "--age", "10000000"])?, "ask for fewer");
     fails(&run(&["--libssl", "/nonexistent/libssl.so"])?, "does not exist");
     fails(
         &run(&["--libssl", libssl, "--certificate", "/nonexistent", "--key", "/dev/null"])?,

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::client::{Client, ClientError};
 use super::connection::Served;
 use super::stats::Stats;
+use super::threads::{NoRoom, check_room};
 use super::worker::Worker;
 use super::{Server, alone, poller};
 
@@ -37,6 +38,8 @@ pub enum AgeError {
          limits (ulimit -u, sysctl vm.max_map_count, the container's limit on processes)"
     )]
     Threads { started: usize, wanted: usize, source: std::io::Error },
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     #[error("a small PUT failed while ageing: {0}")]
     Client(#[from] ClientError),
     #[error("a worker thread panicked while ageing")]
@@ -81,6 +84,7 @@ impl Gate {
 /// # Errors
 /// One of [`AgeError`]; threads that were started have ended all the same.
 pub fn age(server: &Arc<Server>, count: usize) -> Result<Aged, AgeError> {
+    check_room(count.saturating_add(server.standing))?;
     let listener =
         poller::listen(SocketAddr::from(([127, 0, 0, 1], 0))).map_err(AgeError::Listen)?;
     let address = listener.local_addr().map_err(AgeError::Listen)?;

@@ -34,7 +34,7 @@ use connection::Served;
 use cure::{Cure, Switch};
 use pool::Pool;
 use stats::Stats;
-use threads::Threads;
+use threads::{NoRoom, Threads};
 
 /// How long threads may need to end when the server stops.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -97,6 +97,8 @@ pub enum ServeError {
     #[error("the poller cannot work: {0}; raise the limit on open files (ulimit -n)")]
     Poller(std::io::Error),
     #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+    #[error(transparent)]
     Age(#[from] age::AgeError),
     #[error("standard input or output: {0}")]
     Talk(#[from] std::io::Error),
@@ -114,6 +116,10 @@ pub struct Server {
     identity: Identity,
     cure: Switch,
     most_body: u64,
+    /// Threads that stay: those that rest, and the workers.
+    standing: usize,
+    /// Threads that the process has room for.
+    room: usize,
     poller: poller::Poller,
     /// None when each connection has its own thread.
     pool: Option<Arc<Pool>>,
@@ -126,6 +132,8 @@ impl Server {
     fn accepted(self: &Arc<Self>, served: Box<Served>) {
         if self.pool.is_some() {
             self.poller.add(served);
+        } else if self.standing + self.stats.live_threads() >= self.room {
+            eprintln!("sslsweep: a connection was closed, as there is no room for its thread");
         } else if let Err(error) = alone::spawn(self, served) {
             eprintln!("sslsweep: a connection was closed, as it got no thread: {error}");
         }
@@ -163,6 +171,8 @@ impl Server {
 /// # Errors
 /// The server could not start, or a part of it failed while it ran.
 pub fn run(arguments: ServeArguments) -> Result<ExitCode, ServeError> {
+    let standing = arguments.threads.most().saturating_add(arguments.idle_threads);
+    threads::check_room(standing.saturating_add(arguments.age))?;
     let tls = Tls::load(&arguments.libssl, arguments.libcrypto.as_deref())?;
     let identity = match (&arguments.certificate, &arguments.key) {
         (Some(certificate), Some(key)) => Identity::read(certificate, key)?,
@@ -187,6 +197,8 @@ pub fn run(arguments: ServeArguments) -> Result<ExitCode, ServeError> {
         identity,
         cure: Switch::new(arguments.cure),
         most_body: arguments.most_body,
+        standing,
+        room: threads::room(),
         poller: poller::Poller::new().map_err(ServeError::Poller)?,
         pool,
         stats: Stats::default(),
