@@ -33,6 +33,8 @@ need python3 command -v python3              # ci/lines/check.py
 need python3-pip python3 -c 'import pip'     # downloads the wheels that bring 1.0.2, 1.1.1 and the hidden one
 need unzip command -v unzip                  # unpacks them
 need libssl3 installed libssl3               # line 3.0
+need libssl-dev test -e /usr/include/openssl/ssl.h # tests: the openssl crate, which links line 3.0
+need pkg-config command -v pkg-config        # the same
 need strace command -v strace                # tests: a clean task makes no system call
 need shellcheck command -v shellcheck        # make lint
 
