@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use sslsweep::hygiene::{Release, Task, run};
+use sslsweep::hygiene::{Guard, Release, Task, run};
 use sslsweep::libcrypto::{self, locking};
 use sslsweep_libssl::LineFiles;
 
@@ -21,6 +21,9 @@ const EXITS: &str = "SSLSWEEP_TEST_EXITS";
 /// The threads only run guards. What libcrypto itself does when it is called after that is not the
 /// guard's doing (CASES.md, 36): their tasks call it on 1.0.2 only, which has no such handler.
 fn exit_under_guards(line: &str) -> Outcome {
+    // Registered before libcrypto is there, so that it runs after libcrypto's own handler.
+    // SAFETY: a function of this program, of the type asked for.
+    assert_eq!(unsafe { libc::atexit(last) }, 0);
     let _plug_in = plug_in(&LineFiles::named(line)?)?;
     let library = *libcrypto::libraries().first().ok_or("not found")?;
     let _ = locking::install(library);
@@ -47,6 +50,15 @@ fn exit_under_guards(line: &str) -> Outcome {
     }
     // The threads are inside guards now and stay there: exit(3) does not wait for them.
     std::process::exit(0);
+}
+
+/// What the program does last, when libcrypto has been taken down: its guards must leave it alone.
+extern "C" fn last() {
+    drop(Guard::enter("last"));
+    if !libcrypto::bound().is_empty() {
+        // SAFETY: ends the process at once, with a status that the test does not take for success.
+        unsafe { libc::_exit(3) }
+    }
 }
 
 fn check(test: &str, line: &str) -> Outcome {
