@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::snapshot::{KnownBy, LibraryFigures, Memory, Snapshot};
+use super::snapshot::{Blind, KnownBy, LibraryFigures, Memory, Snapshot};
 use crate::hygiene::{LabelFigures, Leftover};
-use crate::libcrypto::Line;
+use crate::libcrypto::{BlindReason, Line};
 
 /// Live bytes that have risen by so much since the probe's start, beyond what thread states can explain,
 /// are worth a word. Less is what a library makes on first use (up to 600 kB).
@@ -112,18 +112,7 @@ pub(super) fn find(snapshot: &Snapshot) -> Vec<Finding> {
     arrivals.sort_by_key(|label| std::cmp::Reverse(label.arrivals));
     found.extend(arrivals.into_iter().take(LABELS_NAMED).map(arrived));
     found.extend(unfinished(snapshot.ledger.unfinished));
-    found.extend(snapshot.blind_spots.iter().map(|blind| {
-        Finding {
-            kind: Kind::BlindSpot,
-            level: if blind.certain { Level::Warning } else { Level::Note },
-            library: None,
-            text: format!("{}.", blind.text),
-            next_step:
-                "link it against a shared libcrypto, or let whoever builds it call a guard of its \
-                    own; until then what it leaves stays on its threads"
-                    .to_owned(),
-        }
-    }));
+    found.extend(snapshot.blind_spots.iter().map(blind_spot));
     found.extend(snapshot.refused.iter().map(|refused| Finding {
         kind: Kind::Refused,
         level: Level::Warning,
@@ -360,6 +349,29 @@ fn unfinished(threads: u64) -> Option<Finding> {
             "end tasks before their threads: no exit from within, no guard that is forgotten"
                 .to_owned(),
     })
+}
+
+fn blind_spot(blind: &Blind) -> Finding {
+    let (level, next_step) = match blind.reason {
+        BlindReason::Hidden { tls: false } | BlindReason::Prefixed { tls: false, .. } => {
+            (Level::Note, "none: it keeps its errors to itself")
+        }
+        BlindReason::Gone | BlindReason::Unreadable { .. } => {
+            (Level::Note, "look at the file as root, or restart the process after an update")
+        }
+        _ => (
+            Level::Warning,
+            "link it against a shared libcrypto, or let whoever builds it clear its queues; until then \
+             what it leaves stays on its threads",
+        ),
+    };
+    Finding {
+        kind: Kind::BlindSpot,
+        level,
+        library: None,
+        text: format!("{}.", blind.text),
+        next_step: next_step.to_owned(),
+    }
 }
 
 impl Snapshot {
