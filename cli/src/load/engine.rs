@@ -116,6 +116,7 @@ impl Engine {
     /// Delivers one round.
     pub fn round(&self) -> Round {
         let mut slots = lock(&self.slots);
+        let cpu = cpu_seconds();
         if self.plan.connect_first {
             std::thread::scope(|scope| {
                 for slot in slots.iter_mut() {
@@ -141,12 +142,12 @@ impl Engine {
                 });
             }
         });
-        let seconds = start.elapsed().as_secs_f64();
+        let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
         let delivered = self.counts.requests.load(Relaxed) - requests;
         if delivered < self.plan.requests && lock(&self.errors).is_empty() {
             self.error("stopped in the middle of a round".into());
         }
-        let round = Round::new(delivered, self.counts.bytes.load(Relaxed) - bytes, seconds);
+        let round = Round::new(delivered, self.counts.bytes.load(Relaxed) - bytes, seconds, cpu);
         if self.plan.connect_first && self.plan.new_connections > 0.0 {
             slots.iter_mut().for_each(Slot::close);
         }
@@ -189,10 +190,12 @@ impl Engine {
         }
         let rounds = std::mem::take(&mut *lock(&self.rounds));
         let seconds: f64 = rounds.iter().map(|round| round.seconds).sum();
+        let cpu = rounds.iter().map(|round| round.cpu_seconds).sum();
         let total = Round::new(
             self.counts.requests.load(Relaxed),
             self.counts.bytes.load(Relaxed),
             seconds,
+            cpu,
         );
         Done {
             requests: total.requests,
@@ -341,6 +344,12 @@ impl Engine {
         }
         0
     }
+}
+
+/// CPU time of this process.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn histogram() -> Histogram<u64> {

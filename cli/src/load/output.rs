@@ -39,6 +39,8 @@ pub struct Round {
     pub bytes: u64,
     /// Wall time.
     pub seconds: f64,
+    /// CPU time of the client, connections opened ahead included.
+    pub cpu_seconds: f64,
     /// Requests a second.
     pub requests_per_second: f64,
     /// Millions of bytes of body a second.
@@ -47,12 +49,13 @@ pub struct Round {
 
 impl Round {
     /// Rates from counts.
-    pub fn new(requests: u64, bytes: u64, seconds: f64) -> Self {
+    pub fn new(requests: u64, bytes: u64, seconds: f64, cpu_seconds: f64) -> Self {
         let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
         Self {
             requests,
             bytes,
             seconds,
+            cpu_seconds,
             requests_per_second: rate(requests as f64),
             mb_per_second: rate(bytes as f64 / 1e6),
         }

@@ -9,6 +9,7 @@ mod child;
 mod client;
 mod estimate;
 mod lines;
+mod machine;
 mod paired;
 mod progress;
 mod run;

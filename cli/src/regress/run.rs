@@ -2,29 +2,34 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::RegressError;
 use super::client::Client;
 use super::estimate::{Enough, Median};
 use super::lines::Line;
+use super::machine;
 use super::progress::Progress;
 use super::server::{Server, Stats, version};
 use crate::load::output::Done;
-use crate::report::model::{Cure, Growth, Large, Lock, Run, Settings, Small, ThreadStates};
+use crate::report::model::{
+    Cure, Growth, Large, LargeRound, Lock, Run, Settings, Small, ThreadStates,
+};
 
 /// Time between two samples of the growth curve.
 const SAMPLE: Duration = Duration::from_millis(250);
 /// A large phase goes on until its median is known this well.
 const UNCERTAINTY: f64 = 0.015;
+/// ... or this time is over (but not before the least number of rounds).
+const BUDGET: Duration = Duration::from_secs(8);
 /// Steps that a run reports to [`Progress`].
 pub const STEPS: u64 = 4;
 
 /// Large rounds, before or after.
 struct LargePhase {
-    rounds: Vec<f64>,
-    median: f64,
-    cpu_ms_per_mb: f64,
+    rounds: Vec<LargeRound>,
+    mb_s: f64,
+    server_cpu_ms_per_mb: f64,
     done: Done,
     before: Stats,
     end: Stats,
@@ -68,13 +73,13 @@ pub fn run(
         large: Large {
             threads: settings.large_threads,
             bytes: settings.large_body,
-            fresh_mb_s: fresh.median,
-            after_mb_s: after.median,
-            after_over_fresh: after.median / fresh.median,
-            fresh_rounds_mb_s: fresh.rounds,
-            after_rounds_mb_s: after.rounds,
-            fresh_server_cpu_ms_per_mb: fresh.cpu_ms_per_mb,
-            after_server_cpu_ms_per_mb: after.cpu_ms_per_mb,
+            fresh_mb_s: fresh.mb_s,
+            after_mb_s: after.mb_s,
+            after_over_fresh: after.mb_s / fresh.mb_s,
+            fresh_server_cpu_ms_per_mb: fresh.server_cpu_ms_per_mb,
+            after_server_cpu_ms_per_mb: after.server_cpu_ms_per_mb,
+            fresh_rounds: fresh.rounds,
+            after_rounds: after.rounds,
         },
         aged,
         thread_states: ThreadStates {
@@ -126,24 +131,40 @@ fn large(
         uncertainty: UNCERTAINTY,
     };
     let before = recorder.server.stats()?;
-    let mut rounds = Vec::new();
-    let mut bytes = 0;
+    let start = Instant::now();
+    let (mut rounds, mut rates) = (Vec::new(), Vec::new());
     recorder.during(phase, || {
-        while !enough.is_reached(&rounds) {
-            let round = client.round(&mut |_| {})?;
-            rounds.push(round.mb_per_second);
-            bytes += round.bytes;
-            progress.set(rounds.len() as u64);
+        while !enough.is_reached(&rates)
+            && (start.elapsed() < BUDGET || (rates.len() as u64) < enough.least)
+        {
+            let round = large_round(recorder.server, &mut client)?;
+            rates.push(round.rate());
+            rounds.push(round);
+            progress.set(rates.len() as u64);
         }
         Ok(())
     })?;
     let end = recorder.server.stats()?;
     recorder.sample(phase, &end);
     let done = client.finish()?;
-    let median = Median::of(&rounds).map_or(0.0, |median| median.value);
-    progress.done(&format!("{median:.0} MB/s ({} rounds)", rounds.len()));
-    let cpu_ms_per_mb = (end.cpu_ns - before.cpu_ns) as f64 / 1e6 / (bytes as f64 / 1e6).max(1.0);
-    Ok(LargePhase { rounds, median, cpu_ms_per_mb, done, before, end })
+    let median = |of: fn(&LargeRound) -> f64| {
+        Median::of(&rounds.iter().map(of).collect::<Vec<_>>()).map_or(0.0, |median| median.value)
+    };
+    let (mb_s, server_cpu_ms_per_mb) =
+        (median(LargeRound::rate), median(|round| round.server_cpu_ms_per_mb));
+    progress.done(&format!("{mb_s:.0} MB/s ({} rounds)", rounds.len()));
+    Ok(LargePhase { rounds, mb_s, server_cpu_ms_per_mb, done, before, end })
+}
+
+fn large_round(server: &Server, client: &mut Client) -> Result<LargeRound, RegressError> {
+    let (before, machine) = (server.stats()?.cpu_ns, machine::Reading::now());
+    let round = client.round(&mut |_| {})?;
+    let server_seconds = (server.stats()?.cpu_ns - before) as f64 / 1e9;
+    Ok(LargeRound {
+        mb_s: round.mb_per_second,
+        others: machine.share_of_others(server_seconds + round.cpu_seconds),
+        server_cpu_ms_per_mb: server_seconds * 1e3 / (round.bytes as f64 / 1e6),
+    })
 }
 
 fn small(

@@ -18,7 +18,7 @@ use crate::report::model::{Aged, Cure, LedgerFigures, Lock};
 /// Time for an answer that needs no work.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time to start, with idle threads, and to age.
-const LONG: Duration = Duration::from_secs(900);
+const LONG: Duration = Duration::from_secs(300);
 
 /// A running server. Ends when dropped.
 pub struct Server {

@@ -1,8 +1,8 @@
 //! A made-up report in which every verdict holds, for tests.
 
 use super::model::{
-    Aged, Cure, Growth, Large, LedgerFigures, Lock, Paired, Quad, Report, Run, Settings, Small,
-    ThreadStates,
+    Aged, Cure, Growth, Large, LargeRound, LedgerFigures, Lock, Paired, Quad, Report, Run,
+    Settings, Small, ThreadStates,
 };
 use crate::load::output::Latency;
 
@@ -84,8 +84,8 @@ fn run(line: &str, version: &str, cure: Cure) -> Run {
             fresh_mb_s: 711.0,
             after_mb_s: after,
             after_over_fresh: after / 711.0,
-            fresh_rounds_mb_s: vec![700.0, 711.0, 715.0],
-            after_rounds_mb_s: vec![after - 3.0, after, after + 8.0],
+            fresh_rounds: vec![round(711.0); 6],
+            after_rounds: vec![round(after); 6],
             fresh_server_cpu_ms_per_mb: 1.31,
             after_server_cpu_ms_per_mb: 1.31 * 711.0 / after,
         },
@@ -107,6 +107,10 @@ fn run(line: &str, version: &str, cure: Cure) -> Run {
         false_closes: if cure == Cure::None { 140 } else { 0 },
         growth: (0_u32..40).map(|n| growth(f64::from(n) / 4.0, end, old)).collect(),
     }
+}
+
+fn round(mb_s: f64) -> LargeRound {
+    LargeRound { mb_s: mb_s * 0.98, others: 0.02, server_cpu_ms_per_mb: 1.31 }
 }
 
 fn growth(seconds: f64, end: u64, old: bool) -> Growth {

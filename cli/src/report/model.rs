@@ -151,20 +151,38 @@ pub struct Large {
     pub threads: usize,
     /// Bytes of each body.
     pub bytes: u64,
-    /// Median of the rounds before the small phase.
+    /// Median of the rounds before the small phase, of the machine that others left.
     pub fresh_mb_s: f64,
-    /// Median of the rounds after the small phase and ageing.
+    /// Median of the rounds after the small phase and ageing, of the machine that others left.
     pub after_mb_s: f64,
     /// Their ratio.
     pub after_over_fresh: f64,
-    /// Each round before.
-    pub fresh_rounds_mb_s: Vec<f64>,
-    /// Each round after.
-    pub after_rounds_mb_s: Vec<f64>,
-    /// Server CPU before.
+    /// Server CPU before; median.
     pub fresh_server_cpu_ms_per_mb: f64,
-    /// Server CPU after.
+    /// Server CPU after; median.
     pub after_server_cpu_ms_per_mb: f64,
+    /// Each round before.
+    pub fresh_rounds: Vec<LargeRound>,
+    /// Each round after.
+    pub after_rounds: Vec<LargeRound>,
+}
+
+/// One large PUT a thread.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct LargeRound {
+    /// As the clock on the wall has it.
+    pub mb_s: f64,
+    /// The share of the machine that other processes had meanwhile (0 to 1).
+    pub others: f64,
+    /// CPU time of the server.
+    pub server_cpu_ms_per_mb: f64,
+}
+
+impl LargeRound {
+    /// The rate on the part of the machine that others left.
+    pub fn rate(&self) -> f64 {
+        self.mb_s / (1.0 - self.others)
+    }
 }
 
 /// What ageing did.
