@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cost;
+mod cure;
 mod libs;
 mod load;
 mod regress;

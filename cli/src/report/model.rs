@@ -2,49 +2,10 @@
 //!
 //! `cli/schemas/regress.schema.json` is the same in JSON Schema; a test holds the two together.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
+pub use crate::cure::Cure;
 use crate::load::output::Latency;
-
-/// What a server does about per-thread OpenSSL state.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cure {
-    /// Nothing.
-    None,
-    /// `ERR_clear_error` before each TLS call: today's practice.
-    ClearEachCall,
-    /// The thread state is given back after each task: the proposal of 2016.
-    ReleaseEveryTask,
-    /// The guard of sslsweep, with the defaults of the line.
-    Sweep,
-}
-
-impl Cure {
-    /// All of them, in the order of the report.
-    pub const ALL: [Self; 4] =
-        [Self::None, Self::ClearEachCall, Self::ReleaseEveryTask, Self::Sweep];
-
-    /// The name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ClearEachCall => "clear-each-call",
-            Self::ReleaseEveryTask => "release-every-task",
-            Self::Sweep => "sweep",
-        }
-    }
-}
-
-impl fmt::Display for Cure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// The whole report.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,48 +1,11 @@
-//! What the server does about the error queue: the four cures that the regression compares.
+//! Carries out the cure that the server has.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use sslsweep::probe::Library;
 use sslsweep::{Guard, Task};
 
-/// What a server does about what its tasks leave on their threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cure {
-    /// Nothing: an error that somebody left is believed by the next call
-    None,
-    /// Clear the queue before each TLS call, as tcnative's APR connector and nginx do
-    ClearEachCall,
-    /// Clear the queue and give the thread state back after each socket task
-    ReleaseEveryTask,
-    /// A guard around each socket task: the right thing for each library
-    Sweep,
-}
-
-impl Cure {
-    const ALL: [Self; 4] = [Self::None, Self::ClearEachCall, Self::ReleaseEveryTask, Self::Sweep];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ClearEachCall => "clear-each-call",
-            Self::ReleaseEveryTask => "release-every-task",
-            Self::Sweep => "sweep",
-        }
-    }
-
-    /// The cure of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|cure| cure.name() == name)
-    }
-}
-
-impl std::fmt::Display for Cure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub use crate::cure::Cure;
 
 /// The cure in force. Tasks that begin after a change have the new one.
 #[derive(Debug)]
@@ -106,20 +69,14 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum;
-
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_command_line() {
-        for cure in Cure::value_variants() {
-            assert_eq!(cure.to_possible_value().unwrap().get_name(), cure.name());
-            assert_eq!(Cure::named(cure.name()), Some(*cure));
-            assert_eq!(serde_json::to_value(cure).unwrap(), cure.name());
+    fn a_switch_keeps_what_it_was_set_to() {
+        for cure in Cure::ALL {
             let switch = Switch::new(Cure::None);
-            switch.set(*cure);
-            assert_eq!(switch.get(), *cure);
+            switch.set(cure);
+            assert_eq!(switch.get(), cure);
         }
-        assert_eq!(Cure::named("snake oil"), None);
     }
 }
