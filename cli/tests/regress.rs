@@ -1,0 +1,161 @@
+//! `sslsweep regress` from end to end with tiny settings, on 1.0.2, 1.1.1 and 3.0. What it says is looked at,
+//! not how fast anything was: a few requests on a busy machine prove nothing about speed.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+type Fallible<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+const TINY: &str = "--small-threads 8 --small-requests 600 --misbehave 0.1 --large-threads 2 --large-body 1000000 \
+    --rounds 2 --age 60 --idle-threads 20 --pairs 1 --server-threads pool:8";
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("sslsweep-regress-{}-{name}", std::process::id())))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn regress(folder: &Folder, options: &str) -> Fallible<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sslsweep"));
+    command.arg("regress").arg("--out").arg(&folder.0).args(options.split_whitespace());
+    Ok(command.output()?)
+}
+
+fn named<'a>(verdicts: &'a Value, part: &str) -> Fallible<&'a Value> {
+    let mut all = verdicts.as_array().into_iter().flatten();
+    let found =
+        all.find(|verdict| verdict["name"].as_str().is_some_and(|name| name.contains(part)));
+    found.ok_or_else(|| format!("no verdict about {part} in {verdicts}").into())
+}
+
+#[test]
+fn three_lines_four_cures() -> Fallible {
+    let folder = Folder::new("all");
+    let output = regress(&folder, TINY)?;
+    let report: Value = match std::fs::read(folder.0.join("report.json")) {
+        Ok(text) => serde_json::from_slice(&text)?,
+        Err(_) => return Err(String::from_utf8_lossy(&output.stderr).into()),
+    };
+
+    let schema = serde_json::from_str(include_str!("../schemas/regress.schema.json"))?;
+    let validator = jsonschema::validator_for(&schema)?;
+    let errors: Vec<String> = validator
+        .iter_errors(&report)
+        .map(|error| format!("{}: {error}", error.instance_path))
+        .collect();
+    assert_eq!(errors, [""; 0]);
+
+    let runs = report["runs"].as_array().ok_or("no runs")?;
+    let names: Vec<(&str, &str)> = runs
+        .iter()
+        .filter_map(|run| Some((run["line"].as_str()?, run["cure"].as_str()?)))
+        .collect();
+    let cures = ["none", "clear-each-call", "release-every-task", "sweep"];
+    let expected: Vec<(&str, &str)> =
+        ["1.0.2", "1.1.1", "3.0"].iter().flat_map(|line| cures.map(|cure| (*line, cure))).collect();
+    assert_eq!(names, expected);
+
+    for run in runs {
+        let (line, cure) = (run["line"].as_str().unwrap_or(""), run["cure"].as_str().unwrap_or(""));
+        assert_eq!(run["small"]["requests"], 600, "{line} {cure}");
+        assert_eq!(run["small"]["misbehaved"], 60, "{line} {cure}");
+        assert!(run["version"].as_str().is_some_and(|version| version.contains(line)), "{run}");
+        assert_eq!(
+            run["ledger"].is_null(),
+            cure != "sweep",
+            "{line} {cure}: only a guard keeps a ledger"
+        );
+        let old = line == "1.0.2";
+        assert_eq!(run["thread_states"]["longest_chain"].is_null(), !old, "{line} {cure}");
+        assert_eq!(run["aged"].is_null(), !old, "{line} {cure}");
+        assert_eq!(run["locks"].as_array().is_none_or(Vec::is_empty), !old, "{line} {cure}");
+        if old && cure == "clear-each-call" {
+            assert!(
+                run["thread_states"]["end"].as_u64() >= Some(60),
+                "dead threads leave their states: {run}"
+            );
+        }
+        if cure == "sweep" {
+            assert!(
+                run["ledger"]["dirty_tasks"].as_u64() > Some(0),
+                "misbehaving clients leave errors: {run}"
+            );
+            assert_eq!(run["false_closes"], 0, "{line}");
+        }
+    }
+    for (line, metric) in
+        [("1.1.1", "us_per_request"), ("3.0", "ms_per_mb"), ("3.0", "us_per_handshake")]
+    {
+        let mut all = report["paired"].as_array().into_iter().flatten();
+        let pair = all.find(|pair| pair["line"] == line && pair["metric"] == metric);
+        assert!(pair.is_some_and(|pair| pair["ratio"].as_f64() > Some(0.0)), "{line} {metric}");
+    }
+    let verdicts = &report["verdicts"];
+    assert_eq!(named(verdicts, "1.0.2, aged: thread states at the end, sweep")?["holds"], true);
+    assert_eq!(named(verdicts, "3.0: healthy connections closed with sweep")?["holds"], true);
+
+    // So few threads do not show the regression: the run must say so, and fail.
+    let states = named(verdicts, "thread states at the end, clear-each-call")?;
+    assert_eq!(states["holds"], false);
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("verdicts do not hold")
+            && said.contains("next: let more threads come and go"),
+        "{said}"
+    );
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(table.contains("AGED") && table.contains("clear-each-call"), "{table}");
+    assert!(std::fs::read_to_string(folder.0.join("report.html"))?.contains("<svg"));
+    Ok(())
+}
+
+#[test]
+fn a_run_whose_verdicts_hold_succeeds() -> Fallible {
+    let folder = Folder::new("one");
+    let output = regress(&folder, &format!("{TINY} --line 3.0 --cure sweep --json"))?;
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    assert!(output.status.success(), "{}", report["verdicts"]);
+    assert_eq!(report["runs"][0]["line"], "3.0");
+    Ok(())
+}
+
+#[test]
+fn what_is_missing_is_named() -> Fallible {
+    let folder = Folder::new("missing");
+    let unknown = regress(&folder, "--line 0.9.8")?;
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(
+        !unknown.status.success() && said.contains("0.9.8") && said.contains("make setup"),
+        "{said}"
+    );
+    let gone = regress(&folder, "--libssl /no/such/libssl.so")?;
+    let said = String::from_utf8_lossy(&gone.stderr).into_owned();
+    assert!(!gone.status.success() && said.contains("/no/such/libssl.so"), "{said}");
+    Ok(())
+}
+
+/// The server's own words about a file that is no library reach the user.
+#[test]
+fn what_the_server_says_is_passed_on() -> Fallible {
+    let folder = Folder::new("foreign");
+    std::fs::create_dir_all(&folder.0)?;
+    let file = folder.0.join("libssl.so");
+    std::fs::write(&file, "not a library")?;
+    let output = regress(&folder, &format!("{TINY} --libssl {}", file.display()))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("the server on libssl.so"), "{said}");
+    assert!(said.contains("ELF"), "{said}");
+    Ok(())
+}
