@@ -91,22 +91,9 @@ pub struct RegressArguments {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegressError {
-    /// No manifest of lines.
-    #[error(
-        "cannot read the manifest of OpenSSL lines {0}: {1}\n  run `make setup` in the project's folder, set SSLSWEEP_LINES to a lines.json, \
-         or name a library with --libssl PATH"
-    )]
-    NoManifest(PathBuf, String),
-    /// A line that the manifest does not have.
-    #[error("the manifest {} has no libssl for line {name:?}; it has {known}", manifest.display())]
-    NoLine {
-        /// The line asked for.
-        name: String,
-        /// The manifest.
-        manifest: PathBuf,
-        /// What it has.
-        known: String,
-    },
+    /// A line is not there.
+    #[error("{0}; or name a library by --libssl PATH")]
+    Lines(#[from] sslsweep_libssl::LinesError),
     /// A library given by path is not there.
     #[error("cannot open --libssl {0}: {1}")]
     NoLibrary(PathBuf, std::io::Error),
@@ -144,8 +131,8 @@ pub enum RegressError {
 pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
     let start = Instant::now();
     let lines = lines::choose(&arguments.lines, &arguments.paths)?;
-    let cures =
-        if arguments.cures.is_empty() { Cure::ALL.to_vec() } else { arguments.cures.clone() };
+    let wanted = |cure: &Cure| arguments.cures.is_empty() || arguments.cures.contains(cure);
+    let cures: Vec<Cure> = Cure::ALL.into_iter().filter(wanted).collect();
     let settings = settings(arguments);
     // Known before the work rather than after it.
     std::fs::create_dir_all(&arguments.out)
@@ -204,25 +191,25 @@ fn settings(arguments: &RegressArguments) -> Settings {
     let full = arguments.full;
     let large_rounds = match (arguments.rounds, full) {
         (Some(most), _) => (most.clamp(1, 5), most.max(1)),
-        (None, false) => (6, 14),
+        (None, false) => (7, 15),
         (None, true) => (3, 6),
     };
     let pairs = match arguments.pairs {
-        Some(most) => (most.min(9), most),
-        None => (9, 40),
+        Some(most) => (most.min(15), most),
+        None => (15, 400),
     };
     Settings {
         profile: if full { "full" } else { "laptop" }.into(),
         server_threads: arguments.server_threads.clone(),
         small_threads: arguments.small_threads,
-        small_requests: arguments.small_requests.unwrap_or(if full { 2_000_000 } else { 12_000 }),
+        small_requests: arguments.small_requests.unwrap_or(if full { 2_000_000 } else { 20_000 }),
         small_body: 4096,
         new_connections: arguments.new_connections,
         misbehave: arguments.misbehave,
         large_threads: arguments.large_threads,
         large_body: arguments.large_body.unwrap_or(if full { 100_000_000 } else { 16_000_000 }),
         large_rounds,
-        age: arguments.age.unwrap_or(20_000),
+        age: arguments.age.unwrap_or(4_000),
         idle_threads: arguments.idle_threads,
         pairs,
     }
@@ -238,13 +225,13 @@ fn comparisons(line: &Line, cures: &[Cure], settings: &Settings) -> Vec<Vec<Comp
     }
     let mut groups = Vec::new();
     if cures.contains(&Cure::Sweep) {
-        let enough = Enough { least, most, uncertainty: 0.004 };
+        let enough = Enough { least, most, uncertainty: 0.003 };
         let comparison = |metric| Comparison { cure: Cure::Sweep, metric, idle_threads: 0, enough };
         groups.push(vec![comparison(Metric::Request), comparison(Metric::Megabyte)]);
     }
     if cures.contains(&Cure::ReleaseEveryTask) {
-        // The effect is tens of per cent: few quads are enough.
-        let enough = Enough { least: least.min(5), most: most.min(9), uncertainty: 0.05 };
+        // The effect is tens of per cent: fewer quads are enough.
+        let enough = Enough { least: least.min(9), most: most.min(60), uncertainty: 0.02 };
         let comparison = |metric| Comparison {
             cure: Cure::ReleaseEveryTask,
             metric,
