@@ -8,7 +8,7 @@ use sslsweep::libcrypto::{ThreadState, libraries};
 use sslsweep::sys::dl::Handle;
 use sslsweep_libssl::{LineFiles, Pair, faults};
 
-use crate::common::{LINES, Outcome, contexts, figures, in_processes, on_each, until};
+use crate::common::{LINES, Outcome, contexts, figures, in_processes, on_each};
 
 /// All lines on which memory can be counted.
 const COUNTED: [&str; 5] = ["1.0.2", "1.1.1", "3.0", "3.6", "4.0"];
@@ -18,9 +18,8 @@ fn states_alive_are_counted_exactly() -> Outcome {
     on_each(&COUNTED, |tls| {
         let library = tls.library();
         library.clear();
-        // The thread that has bound the library may still be ending.
-        until(|| figures(tls).is_ok_and(|figures| figures.states == 1));
-        let before = 1;
+        let before = figures(tls)?.states;
+        assert_eq!(before, 1, "this thread has one");
         let (made, seen) = (Arc::new(Barrier::new(21)), Arc::new(Barrier::new(21)));
         let threads: Vec<_> = (0..20)
             .map(|_| {

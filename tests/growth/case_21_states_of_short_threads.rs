@@ -7,7 +7,7 @@ use sslsweep::hygiene;
 use sslsweep::libcrypto::Library;
 use sslsweep::probe::{Kind, KnownBy, Probe};
 
-use crate::common::{LINES, Outcome, figures, on_each, until};
+use crate::common::{LINES, Outcome, figures, on_each};
 
 const THREADS: usize = 1000;
 
@@ -44,7 +44,6 @@ fn threads_that(
 fn states_rise_with_threads_on_1_0_2_alone_and_a_guard_keeps_them_flat() -> Outcome {
     on_each(&LINES, |tls| {
         let library = tls.library();
-        until(|| figures(tls).is_ok_and(|figures| figures.states <= 1));
         let bytes = || figures(tls).map_or(0, |figures| figures.live_bytes);
         let is_1_0 = library.shares_states();
 

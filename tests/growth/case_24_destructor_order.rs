@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use sslsweep::hygiene;
 use sslsweep::libcrypto::Library;
 use sslsweep::probe::left_after_exit;
-use sslsweep_libssl::{LineFiles, Tls};
+use sslsweep_libssl::Tls;
 
-use crate::common::{LINES, Outcome, figures, in_processes, until};
+use crate::common::{LINES, Outcome, in_processes, load};
 
 static LIBRARY: OnceLock<&'static Library> = OnceLock::new();
 
@@ -37,7 +37,6 @@ fn arm(key: libc::pthread_key_t) {
 fn check(tls: &'static Tls, key: libc::pthread_key_t, order: &str) -> Outcome {
     let library = tls.library();
     LIBRARY.get_or_init(|| library);
-    until(|| figures(tls).is_ok_and(|figures| figures.states <= 1));
     let left = left_after_exit(library, 200, || {
         arm(key);
         hygiene::run("work", || library.clear());
@@ -51,14 +50,14 @@ fn check(tls: &'static Tls, key: libc::pthread_key_t, order: &str) -> Outcome {
 fn nothing_is_left_when_the_application_makes_its_key_first() -> Outcome {
     in_processes(&LINES, |line| {
         let own = key();
-        check(LineFiles::named(line)?.load_accounted()?, own, "own key first")
+        check(load(line)?, own, "own key first")
     })
 }
 
 #[test]
 fn nothing_is_left_when_libcrypto_makes_its_key_first() -> Outcome {
     in_processes(&LINES, |line| {
-        let tls = LineFiles::named(line)?.load_accounted()?;
+        let tls = load(line)?;
         // Its keys are made on first use, and so is that of hygiene.
         hygiene::run("first", || tls.library().clear());
         check(tls, key(), "libcrypto's key first")

@@ -5,7 +5,7 @@ use sslsweep::hygiene;
 use sslsweep::probe::{LeftAfterExit, left_after_exit};
 use sslsweep_libssl::{Tls, exercise};
 
-use crate::common::{Outcome, figures, on_each, until};
+use crate::common::{Outcome, on_each};
 
 const THREADS: usize = 200;
 
@@ -24,7 +24,6 @@ fn threads_that_fetch_and_draw_random_bytes_leave_nothing() -> Outcome {
         // Reading the configuration again keeps what it reads, in whatever thread it is done: once.
         assert!(exercise::load_configuration(tls));
         tls.clear_errors();
-        until(|| figures(tls).is_ok_and(|figures| figures.states <= 1));
         let none = |left: LeftAfterExit| (left.blocks, left.bytes, left.states) == (0, 0, 0);
 
         let guarded = left_after_exit(library, THREADS, || hygiene::run("work", || work(tls)))?;
@@ -54,7 +53,6 @@ fn threads_that_fetch_and_draw_random_bytes_leave_nothing() -> Outcome {
 #[test]
 fn what_threads_do_not_free_is_counted_for_each() -> Outcome {
     on_each(&["1.0.2", "1.1.1", "3.0"], |tls| {
-        until(|| figures(tls).is_ok_and(|figures| figures.states <= 1));
         let left = left_after_exit(tls.library(), 50, || {
             hygiene::run("work", || std::mem::forget(exercise::Digest::new(tls)));
         })?;

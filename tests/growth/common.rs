@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use sslsweep::libcrypto::memory::{self, Figures};
+use sslsweep::sys::thread;
 use sslsweep_libssl::{Context, LineFiles, Tls};
 
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -15,10 +16,16 @@ pub const LINES: [&str; 3] = ["1.0.2", "1.1.1", "3.0"];
 
 /// Runs `check` on each of these lines, with its memory counted, in a process of its own.
 pub fn on_each(lines: &[&str], check: impl Fn(&'static Tls) -> Outcome) -> Outcome {
-    in_processes(lines, |line| {
-        let tls = LineFiles::named(line)?.load_accounted()?;
-        check(tls)
-    })
+    in_processes(lines, |line| check(load(line)?))
+}
+
+/// Loads a line with its memory counted, and waits until the thread that has bound it is gone: its end
+/// gives blocks back.
+pub fn load(line: &str) -> Outcome<&'static Tls> {
+    let before = thread::count();
+    let tls = LineFiles::named(line)?.load_accounted()?;
+    until(|| thread::count() <= before);
+    Ok(tls)
 }
 
 /// Runs `check` for each of these lines, in a process of its own.
