@@ -1,7 +1,8 @@
 //! Hooks that run around a fork, on the thread that forks.
 
 use std::panic::catch_unwind;
-use std::sync::{Once, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// More pairs of hooks than this are not taken. A child runs through all of them.
 const MOST: usize = 4;
@@ -9,39 +10,47 @@ const MOST: usize = 4;
 #[derive(Debug, Clone, Copy)]
 struct Hooks {
     before: fn(),
+    after: fn(),
     in_child: fn(),
 }
 
 static HOOKS: [OnceLock<Hooks>; MOST] = [const { OnceLock::new() }; MOST];
 
-/// Runs `before` when a thread is about to fork, and `in_child` in the child, on its only thread,
-/// before fork returns there; each after the hooks that were given earlier. Hooks that are given again
+/// Runs `before` when a thread is about to fork, `after` on that thread when it has forked, and
+/// `in_child` in the child, on its only thread, before fork returns there; each after the hooks that were given earlier. Hooks that are given again
 /// (told by `in_child`) still run once. Returns false where there is no room for them.
 ///
 /// `in_child` may touch atomics and thread-locals of its thread and nothing else: locks that other
 /// threads held at the time of the fork stay locked in the child for ever. What takes a lock must be
 /// done by `before`. See pthread_atfork(3).
-pub fn around(before: fn(), in_child: fn()) -> bool {
-    static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| {
+pub fn around(before: fn(), after: fn(), in_child: fn()) -> bool {
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    // Nobody waits for the thread that registers: it may be waiting for one that forks, and not be
+    // there in the child.
+    if !REGISTERED.swap(true, Ordering::AcqRel) {
         // SAFETY: the handlers have the signature asked for and stay mapped, since the shared object
         // is linked NODELETE. Failure (no memory) leaves the process without the hooks, as documented
         // in docs/guard.md.
-        unsafe { libc::pthread_atfork(Some(run_before), None, Some(run_in_child)) };
-    });
+        unsafe { libc::pthread_atfork(Some(run_before), Some(run_after), Some(run_in_child)) };
+    }
     // By address: the functions given are few, not generic, and each named in one place.
     HOOKS.iter().any(|place| {
-        place.get_or_init(|| Hooks { before, in_child }).in_child as usize == in_child as usize
+        place.get_or_init(|| Hooks { before, after, in_child }).in_child as usize
+            == in_child as usize
     })
 }
 
-/// As [`around`], with nothing to do before.
+/// As [`around`], with nothing to do in the parent.
 pub fn on_child(in_child: fn()) -> bool {
-    around(|| {}, in_child)
+    around(|| {}, || {}, in_child)
 }
 
 extern "C" fn run_before() {
     run(|hooks| hooks.before);
+}
+
+extern "C" fn run_after() {
+    run(|hooks| hooks.after);
 }
 
 extern "C" fn run_in_child() {
@@ -81,7 +90,7 @@ pub(crate) fn child_says(work: impl FnOnce() -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     static RUNS: AtomicUsize = AtomicUsize::new(0);
 
