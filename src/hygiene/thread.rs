@@ -13,7 +13,7 @@ use thread_local::ThreadLocal;
 use super::label::{Label, MOST};
 use super::ledger;
 use crate::libcrypto;
-use crate::sys::{fork, thread as system};
+use crate::sys::{fork, thread as system, walk};
 
 /// A counter for each label, and one for the rest.
 const LABELS: usize = MOST + 1;
@@ -182,7 +182,7 @@ impl Current {
         if self.dying.get() {
             return None;
         }
-        fork::around(before_fork, in_child);
+        fork::around(before_fork, walk::after_fork, in_child);
         let counters = ledger::counters()?.get_or_default();
         self.counters.set(Some(counters));
         // Registers the destructor, after that of the crate's own thread-local.
@@ -308,10 +308,12 @@ pub fn guarded_states(library: &libcrypto::Library) -> usize {
 /// there. The child's further threads still take that lock.
 fn before_fork() {
     let _ = with(Current::counters);
+    walk::before_fork();
 }
 
 /// In the child of a fork: counts start again from nothing, under locks that nobody holds.
 fn in_child() {
+    walk::in_child();
     libcrypto::forked();
     ledger::forked();
     with(|current| current.counters.set(None));

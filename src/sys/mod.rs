@@ -10,3 +10,4 @@ pub mod mutex;
 pub mod objects;
 pub mod process;
 pub mod thread;
+pub mod walk;

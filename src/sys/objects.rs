@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use super::walk::Walk;
+
 /// One mapped object.
 #[derive(Debug, Clone)]
 pub struct Object {
@@ -91,6 +93,7 @@ type Visitor<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info) -> bool;
 
 /// Calls `visit` for each object until it returns false.
 fn each(mut visit: Visitor<'_>) {
+    let _walk = Walk::begin();
     // SAFETY: `trampoline` matches the callback type and gets the visitor it expects, which outlives
     // the call.
     unsafe { libc::dl_iterate_phdr(Some(trampoline), (&raw mut visit).cast()) };
