@@ -30,13 +30,21 @@ impl Queue {
     #[inline(never)]
     pub(super) fn arrive(&self, mut entered: Entered) -> Entered {
         let _errno = ErrnoKept::new();
+        // What a guard has observed is recorded already: it left it there, and is no arrival.
+        let observed = thread::with(|current| current.observed.get().get(self.position));
         contain(|| match self.task.policy {
             Policy::Observe => {
-                let observed = thread::with(|current| current.observed.get().get(self.position));
                 if entered.outermost && self.depth > observed {
                     self.look(Origin::Before, observed, false, &mut |_| {});
                 }
                 entered.keep(self.position, self.depth, Mark::None);
+            }
+            Policy::Clear | Policy::Assert if entered.outermost && observed > 0 => {
+                if self.depth > observed {
+                    self.look(Origin::Before, observed, false, &mut |_| {});
+                }
+                self.library.clear();
+                thread::observed_to_here();
             }
             Policy::Clear | Policy::Assert if entered.outermost => {
                 self.take(Origin::Before, false, &mut |_| {});

@@ -80,7 +80,15 @@ fn observe_touches_nothing(tls: &'static Tls) -> Outcome {
     let figures = ledger();
     let figures = figures.label("watched").ok_or("no watched")?;
     assert_eq!((figures.tasks, figures.dirty_tasks, figures.arrivals), (3, 2, 0));
-    tls.clear_errors();
+    // Nor is it an arrival of a task that clears; what an unguarded piece of code adds is one.
+    faults::pem_junk(tls);
+    run("clears after watching", || ());
+    assert_eq!(tls.library().depth(), 0);
+    faults::pem_junk(tls);
+    run("clears after watching", || ());
+    let figures = ledger();
+    let figures = figures.label("clears after watching").ok_or("no such label")?;
+    assert_eq!((figures.dirty_tasks, figures.arrivals), (0, 2));
     Ok(())
 }
 
