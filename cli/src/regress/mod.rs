@@ -8,8 +8,8 @@
 mod child;
 mod client;
 mod estimate;
+mod large;
 mod lines;
-mod machine;
 mod paired;
 mod progress;
 mod run;

@@ -2,38 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::RegressError;
 use super::client::Client;
-use super::estimate::{Enough, Median};
+use super::large;
 use super::lines::Line;
-use super::machine;
 use super::progress::Progress;
 use super::server::{Server, Stats, version};
 use crate::load::output::Done;
-use crate::report::model::{
-    Cure, Growth, Large, LargeRound, Lock, Run, Settings, Small, ThreadStates,
-};
+use crate::report::model::{Cure, Growth, Large, Lock, Run, Settings, Small, ThreadStates};
 
 /// Time between two samples of the growth curve.
 const SAMPLE: Duration = Duration::from_millis(250);
-/// A large phase goes on until its median is known this well.
-const UNCERTAINTY: f64 = 0.015;
-/// ... or this time is over (but not before the least number of rounds).
-const BUDGET: Duration = Duration::from_secs(8);
 /// Steps that a run reports to [`Progress`].
 pub const STEPS: u64 = 4;
-
-/// Large rounds, before or after.
-struct LargePhase {
-    rounds: Vec<LargeRound>,
-    mb_s: f64,
-    server_cpu_ms_per_mb: f64,
-    done: Done,
-    before: Stats,
-    end: Stats,
-}
 
 /// Carries a run out.
 pub fn run(
@@ -47,7 +30,10 @@ pub fn run(
         Recorder { server: &server, growth: Mutex::default(), old: is_old(&server.stats()?) };
     let name = format!("{} {cure}", line.name);
 
-    let fresh = large(&recorder, "fresh", settings, &name, progress)?;
+    progress.step(format!("{name}: large PUTs, fresh"), settings.large_rounds.1);
+    let (first, first_done) =
+        large::first(&recorder, settings, &mut |rounds| progress.set(rounds))?;
+    progress.done(&format!("{:.0} MB/s", large::median(&first, |round| round.mb_s)));
     let (small, small_done) = small(&recorder, settings, &name, progress)?;
     let aged = if recorder.old && settings.age > 0 {
         progress.step(format!("{name}: {} threads come and go", settings.age), 1);
@@ -58,10 +44,25 @@ pub fn run(
     } else {
         None
     };
-    let after = large(&recorder, "after", settings, &name, progress)?;
+    progress
+        .step(format!("{name}: large PUTs, after, beside a fresh twin"), settings.large_rounds.1);
+    let twin = Server::start(line, cure, &settings.server_threads, 0)?;
+    let compared = large::compare(&recorder, &twin, settings, &mut |pairs| progress.set(pairs))?;
+    twin.quit()?;
+    recorder.sample("after", &compared.end);
+    let (fresh, after) = (&compared.fresh, &compared.after);
+    progress.done(&format!(
+        "{:.0} MB/s, fresh {:.0}, {:.2} [{:.2}, {:.2}] ({} pairs)",
+        large::median(after, |round| round.mb_s),
+        large::median(fresh, |round| round.mb_s),
+        compared.ratio.value,
+        compared.ratio.low,
+        compared.ratio.high,
+        after.len()
+    ));
 
     let growth = recorder.growth.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let end = &after.end;
+    let end = &compared.end;
     let run = Run {
         line: line.name.clone(),
         library: line.libssl.display().to_string(),
@@ -73,13 +74,16 @@ pub fn run(
         large: Large {
             threads: settings.large_threads,
             bytes: settings.large_body,
-            fresh_mb_s: fresh.mb_s,
-            after_mb_s: after.mb_s,
-            after_over_fresh: after.mb_s / fresh.mb_s,
-            fresh_server_cpu_ms_per_mb: fresh.server_cpu_ms_per_mb,
-            after_server_cpu_ms_per_mb: after.server_cpu_ms_per_mb,
-            fresh_rounds: fresh.rounds,
-            after_rounds: after.rounds,
+            fresh_mb_s: large::median(fresh, |round| round.mb_s),
+            after_mb_s: large::median(after, |round| round.mb_s),
+            after_over_fresh: compared.ratio.value,
+            ratio_low: compared.ratio.low,
+            ratio_high: compared.ratio.high,
+            fresh_server_cpu_ms_per_mb: large::median(fresh, |round| round.server_cpu_ms_per_mb),
+            after_server_cpu_ms_per_mb: large::median(after, |round| round.server_cpu_ms_per_mb),
+            first_rounds: first,
+            fresh_rounds: compared.fresh.clone(),
+            after_rounds: compared.after.clone(),
         },
         aged,
         thread_states: ThreadStates {
@@ -96,9 +100,10 @@ pub fn run(
         },
         ledger: end.ledger,
         locks: sorted(end.locks.clone()),
-        locks_after: sorted(difference(&after.before.locks, &end.locks)),
-        false_closes: [&fresh.done, &small_done, &after.done]
-            .iter()
+        locks_after: sorted(difference(&compared.before.locks, &end.locks)),
+        false_closes: [&first_done, &small_done]
+            .into_iter()
+            .chain(&compared.done)
             .map(|done| done.false_closes)
             .sum(),
         growth,
@@ -110,61 +115,6 @@ pub fn run(
 /// Whether the thread states live in the table of 1.0.x.
 fn is_old(stats: &Stats) -> bool {
     stats.thread_states.longest_chain.is_some()
-}
-
-fn large(
-    recorder: &Recorder<'_>,
-    phase: &str,
-    settings: &Settings,
-    name: &str,
-    progress: &mut Progress,
-) -> Result<LargePhase, RegressError> {
-    let (threads, body) = (settings.large_threads, settings.large_body);
-    progress.step(format!("{name}: large PUTs, {phase}"), settings.large_rounds.1);
-    let mut client =
-        Client::start(recorder.server, "large", &format!("--threads {threads} --body {body}"))?;
-    // The first round warms up what is lazy in client, server and kernel; its figure is not used.
-    client.round(&mut |_| {})?;
-    let enough = Enough {
-        least: settings.large_rounds.0,
-        most: settings.large_rounds.1,
-        uncertainty: UNCERTAINTY,
-    };
-    let before = recorder.server.stats()?;
-    let start = Instant::now();
-    let (mut rounds, mut rates) = (Vec::new(), Vec::new());
-    recorder.during(phase, || {
-        while !enough.is_reached(&rates)
-            && (start.elapsed() < BUDGET || (rates.len() as u64) < enough.least)
-        {
-            let round = large_round(recorder.server, &mut client)?;
-            rates.push(round.rate());
-            rounds.push(round);
-            progress.set(rates.len() as u64);
-        }
-        Ok(())
-    })?;
-    let end = recorder.server.stats()?;
-    recorder.sample(phase, &end);
-    let done = client.finish()?;
-    let median = |of: fn(&LargeRound) -> f64| {
-        Median::of(&rounds.iter().map(of).collect::<Vec<_>>()).map_or(0.0, |median| median.value)
-    };
-    let (mb_s, server_cpu_ms_per_mb) =
-        (median(LargeRound::rate), median(|round| round.server_cpu_ms_per_mb));
-    progress.done(&format!("{mb_s:.0} MB/s ({} rounds)", rounds.len()));
-    Ok(LargePhase { rounds, mb_s, server_cpu_ms_per_mb, done, before, end })
-}
-
-fn large_round(server: &Server, client: &mut Client) -> Result<LargeRound, RegressError> {
-    let (before, machine) = (server.stats()?.cpu_ns, machine::Reading::now());
-    let round = client.round(&mut |_| {})?;
-    let server_seconds = (server.stats()?.cpu_ns - before) as f64 / 1e9;
-    Ok(LargeRound {
-        mb_s: round.mb_per_second,
-        others: machine.share_of_others(server_seconds + round.cpu_seconds),
-        server_cpu_ms_per_mb: server_seconds * 1e3 / (round.bytes as f64 / 1e6),
-    })
 }
 
 fn small(
@@ -207,10 +157,11 @@ fn small(
 }
 
 /// Samples the server beside a phase.
-struct Recorder<'a> {
-    server: &'a Server,
+pub struct Recorder<'a> {
+    pub server: &'a Server,
     growth: Mutex<Vec<Growth>>,
-    old: bool,
+    /// Whether the thread states live in the table of 1.0.x.
+    pub old: bool,
 }
 
 impl Recorder<'_> {
@@ -226,7 +177,7 @@ impl Recorder<'_> {
     }
 
     /// Runs `work` and samples until it is over.
-    fn during(
+    pub fn during(
         &self,
         phase: &str,
         work: impl FnOnce() -> Result<(), RegressError>,

@@ -115,7 +115,8 @@ fn cured(run: &Run, verdicts: &mut Vec<Verdict>) {
 
 /// Bodies that the client verified, large and small.
 fn delivered(run: &Run) -> u64 {
-    let rounds = run.large.fresh_rounds.len() + run.large.after_rounds.len();
+    let rounds =
+        run.large.first_rounds.len() + run.large.fresh_rounds.len() + run.large.after_rounds.len();
     run.small.requests + (run.large.threads * rounds) as u64
 }
 

@@ -84,6 +84,9 @@ fn run(line: &str, version: &str, cure: Cure) -> Run {
             fresh_mb_s: 711.0,
             after_mb_s: after,
             after_over_fresh: after / 711.0,
+            ratio_low: after / 711.0 - 0.01,
+            ratio_high: after / 711.0 + 0.01,
+            first_rounds: vec![round(705.0); 3],
             fresh_rounds: vec![round(711.0); 6],
             after_rounds: vec![round(after); 6],
             fresh_server_cpu_ms_per_mb: 1.31,
@@ -110,7 +113,7 @@ fn run(line: &str, version: &str, cure: Cure) -> Run {
 }
 
 fn round(mb_s: f64) -> LargeRound {
-    LargeRound { mb_s: mb_s * 0.98, others: 0.02, server_cpu_ms_per_mb: 1.31 }
+    LargeRound { mb_s, server_cpu_ms_per_mb: 1.31 }
 }
 
 fn growth(seconds: f64, end: u64, old: bool) -> Growth {

@@ -37,7 +37,7 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
     page.push_str(&legend());
     let _ = write!(
         page,
-        "<h2>Large PUTs, fresh and after</h2>\n<figure>{}<figcaption>Pale: before the small phase. Solid: after it{}. \
+        "<h2>Large PUTs, fresh and after</h2>\n<figure>{}<figcaption>Pale: a fresh process. Solid: one after the small phase{}, in turns with it. \
          The figure above a pair is after/fresh.</figcaption></figure>\n",
         plots::throughput(report)?,
         if report.runs.iter().any(|run| run.aged.is_some()) {

@@ -112,17 +112,23 @@ pub struct Large {
     pub threads: usize,
     /// Bytes of each body.
     pub bytes: u64,
-    /// Median of the rounds before the small phase, of the machine that others left.
+    /// Median of the rounds of the fresh twin.
     pub fresh_mb_s: f64,
-    /// Median of the rounds after the small phase and ageing, of the machine that others left.
+    /// Median of the rounds after the small phase and ageing, in turns with the twin's.
     pub after_mb_s: f64,
-    /// Their ratio.
+    /// After over fresh: median over the pairs of rounds.
     pub after_over_fresh: f64,
-    /// Server CPU before; median.
+    /// 95 % interval of that median.
+    pub ratio_low: f64,
+    /// 95 % interval of that median.
+    pub ratio_high: f64,
+    /// Server CPU of the twin; median.
     pub fresh_server_cpu_ms_per_mb: f64,
     /// Server CPU after; median.
     pub after_server_cpu_ms_per_mb: f64,
-    /// Each round before.
+    /// Each round of the server itself, before the small phase.
+    pub first_rounds: Vec<LargeRound>,
+    /// Each round of the twin.
     pub fresh_rounds: Vec<LargeRound>,
     /// Each round after.
     pub after_rounds: Vec<LargeRound>,
@@ -133,17 +139,8 @@ pub struct Large {
 pub struct LargeRound {
     /// As the clock on the wall has it.
     pub mb_s: f64,
-    /// The share of the machine that other processes had meanwhile (0 to 1).
-    pub others: f64,
     /// CPU time of the server.
     pub server_cpu_ms_per_mb: f64,
-}
-
-impl LargeRound {
-    /// The rate on the part of the machine that others left.
-    pub fn rate(&self) -> f64 {
-        self.mb_s / (1.0 - self.others)
-    }
 }
 
 /// What ageing did.

@@ -63,27 +63,11 @@ pub fn workload(report: &Report) -> String {
             grouped(aged.threads)
         );
     }
-    if let Some((least, most)) = others(report) {
-        let _ = write!(
-            text,
-            "\nOther processes had {:.0} to {:.0} % of the machine during the large PUTs: MB/s are those of the part that was left.",
-            least * 100.0,
-            most * 100.0
-        );
-    }
+    text.push_str(
+        "\nAfter is compared with a fresh twin, a second process of the same library and cure that has served nothing but \
+         these PUTs: the two take turns, and after/fresh is the median over the pairs.",
+    );
     text
-}
-
-/// Least and most that other processes had of the machine, if it was enough to matter.
-fn others(report: &Report) -> Option<(f64, f64)> {
-    let rounds = report
-        .runs
-        .iter()
-        .flat_map(|run| run.large.fresh_rounds.iter().chain(&run.large.after_rounds));
-    let (least, most) = rounds.fold((1.0_f64, 0.0_f64), |(least, most), round| {
-        (least.min(round.others), most.max(round.others))
-    });
-    (most > 0.05).then_some((least, most))
 }
 
 /// Breaks lines at spaces.
