@@ -45,7 +45,7 @@ const THREADS: &str = "pool:8";
 /// All cures are compared with doing nothing.
 const BASELINE: Cure = Cure::None;
 /// Longest time for one comparison, unless the least number of quads takes longer.
-const BUDGET: Duration = Duration::from_secs(12);
+const BUDGET: Duration = Duration::from_secs(10);
 
 impl Metric {
     /// Its name in the report.

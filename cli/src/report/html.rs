@@ -51,7 +51,7 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         let _ = write!(
             page,
             "<h2>Thread states on OpenSSL {}</h2>\n<figure>{}<figcaption>Every state that no thread owns any more \
-             stays in the table, and each look at the error queue walks its chain under one lock.</figcaption></figure>\n",
+             stays in the table, and each look at the error queue walks its chain under one lock. A dot marks the end of ageing.</figcaption></figure>\n",
             escaped(line),
             plots::growth(&runs)?
         );
@@ -80,7 +80,7 @@ fn verdicts(report: &Report) -> String {
             .as_deref()
             .map_or(String::new(), |next| format!("<br><small>{}</small>", escaped(next)));
         format!(
-            "<tr><td class=\"{class}\">{word}</td><td>{}{next}</td><td>{}</td><td>{}</td></tr>\n",
+            "<tr><td class=\"{class}\">{word}</td><td class=\"w\">{}{next}</td><td>{}</td><td>{}</td></tr>\n",
             escaped(&verdict.name),
             escaped(&plain(&verdict.value)),
             escaped(&verdict.bound)
@@ -179,7 +179,8 @@ fn locks(report: &Report) -> String {
         let rows: Vec<String> = run
             .locks_after
             .iter()
-            .take(5)
+            .filter(|lock| lock.contended > 0 || lock.wait_ms > 0.0)
+            .take(3)
             .map(|lock| {
                 format!(
                     "<tr><td>{line}</td><td>{}{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.1}</td></tr>\n",

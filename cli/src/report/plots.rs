@@ -58,6 +58,9 @@ pub fn growth(runs: &[&Run]) -> Result<String, ReportError> {
             let points =
                 run.growth.iter().map(|sample| (sample.seconds, (sample.states as f64).max(1.0)));
             chart.draw_series(LineSeries::new(points, colour(run.cure).stroke_width(2)))?;
+            let aged = run.growth.iter().filter(|sample| sample.phase == "aged");
+            let dots = aged.map(|sample| (sample.seconds, (sample.states as f64).max(1.0)));
+            chart.draw_series(dots.map(|dot| Circle::new(dot, 5, colour(run.cure).filled())))?;
         }
         Ok(())
     })

@@ -54,6 +54,11 @@ pub fn workload(report: &Report) -> String {
         settings.misbehave * 100.0,
         settings.server_threads,
     );
+    let mut versions: Vec<&str> = report.runs.iter().map(|run| &*run.version).collect();
+    versions.dedup();
+    if !versions.is_empty() {
+        let _ = write!(text, "\nLibraries: {}.", versions.join("; "));
+    }
     if let Some((run, aged)) = report.runs.iter().find_map(|run| run.aged.map(|aged| (run, aged))) {
         let _ = write!(
             text,
@@ -136,7 +141,7 @@ fn locks(runs: &[Run]) -> Table {
         table(&["line", "cure", "lock", "acquisitions", "contended", "waited (all threads)"]);
     for run in runs {
         for lock in
-            run.locks_after.iter().take(3).filter(|lock| lock.contended > 0 || lock.wait_ms > 0.0)
+            run.locks_after.iter().filter(|lock| lock.contended > 0 || lock.wait_ms > 0.0).take(3)
         {
             let Lock { name, acquisitions, contended, wait_ms } = lock;
             table.add_row([
