@@ -80,7 +80,14 @@ pub fn look_again() -> bool {
         let _ = done.send(());
     });
     match search {
-        Ok(_) => waiting.recv_timeout(PATIENCE).is_ok(),
+        Ok(thread) => {
+            let done = waiting.recv_timeout(PATIENCE).is_ok();
+            if done {
+                // Its end gives back what calibration has allocated: a probe's first figures come after.
+                let _ = thread.join();
+            }
+            done
+        }
         Err(_) => {
             // No thread can be made now; a later look may find that one can.
             SCANNING.store(false, Ordering::Release);
