@@ -1,7 +1,7 @@
 //! The look that a guard takes at a queue: a few loads, the same for each library.
 
 use super::library::{Library, ThreadState};
-use super::reader::{Reader, Step};
+use super::reader::{Leaf, Reader, Step, sparse_leaf};
 use crate::sys::thread::Key;
 
 /// What a look has shown.
@@ -19,8 +19,8 @@ pub enum Glance {
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     library: &'static Library,
-    /// The key behind which the state is, where it is there directly.
-    direct: Option<Key>,
+    /// The key behind which the state is, where there is one.
+    path: Option<(Key, Step)>,
     /// Byte offset in the state of the ring's two ends.
     ends: usize,
     shares_states: bool,
@@ -28,11 +28,11 @@ pub struct Bound {
 
 impl Bound {
     pub(super) fn new(library: &'static Library) -> Self {
-        let (direct, ends) = match library.reader() {
-            Reader::Key(path) if path.step == Step::Direct => (Some(path.key), path.layout.ends()),
-            Reader::Key(_) | Reader::Table(_) | Reader::PublicApi(_) => (None, 0),
+        let (path, ends) = match library.reader() {
+            Reader::Key(path) => (Some((path.key, path.step)), path.layout.ends()),
+            Reader::Table(_) | Reader::PublicApi(_) => (None, 0),
         };
-        Self { library, direct, ends, shares_states: library.shares_states() }
+        Self { library, path, ends, shares_states: library.shares_states() }
     }
 
     /// The library.
@@ -53,13 +53,21 @@ impl Bound {
     #[inline(always)]
     #[must_use]
     pub fn glance(&self) -> Glance {
-        let Some(key) = self.direct else { return self.ask() };
-        let state = key.value();
-        if state.is_null() {
+        let Some((key, step)) = self.path else { return self.ask() };
+        let value = key.value();
+        if value.is_null() {
             return Glance::Absent;
         }
-        // SAFETY: calibration has shown that the key's value is the calling thread's ERR_STATE, in
-        // which `ends` is the offset of `top` and `bottom`.
+        let state = match step {
+            Step::Direct => value.cast_const(),
+            Step::SparseArray => match sparse_leaf(value) {
+                Leaf::State(state) => state,
+                Leaf::Absent => return Glance::Absent,
+                Leaf::Unreadable => return self.ask(),
+            },
+        };
+        // SAFETY: calibration has shown that this is the calling thread's ERR_STATE, in which
+        // `ends` is the offset of `top` and `bottom`.
         let ends = unsafe { state.byte_add(self.ends) };
         // SAFETY: as above: two aligned ints, which only this thread writes to.
         let [top, bottom] = unsafe { ends.cast::<[i32; 2]>().read() };

@@ -62,42 +62,52 @@ impl KeyPath {
         let address = match self.step {
             Step::Direct => value.cast_const(),
             Step::SparseArray => match sparse_leaf(value) {
-                Ok(leaf) => leaf,
-                Err(found) => return found,
+                Leaf::State(state) => state,
+                Leaf::Absent => return Found::Absent,
+                Leaf::Unreadable => return Found::Unreadable,
             },
         };
-        if address.is_null() {
-            return Found::Absent;
-        }
         // SAFETY: calibration has shown that this path ends at an ERR_STATE of this layout; the key
         // gives the calling thread's own, which only this thread writes to and frees.
         Found::State(unsafe { State::at(address, self.layout) })
     }
 }
 
+/// The end of the way through a sparse array.
+pub(super) enum Leaf {
+    /// The thread's state.
+    State(*const c_void),
+    /// The thread has none.
+    Absent,
+    /// The array has another shape than at calibration.
+    Unreadable,
+}
+
+/// Follows a key's value of 3.5 and later, which must be a thread's table, to that thread's state.
 #[inline]
-fn sparse_leaf(table: *mut c_void) -> Result<*const c_void, Found> {
+pub(super) fn sparse_leaf(table: *mut c_void) -> Leaf {
     // SAFETY: the key's value is the thread's table (shown at calibration), which has more than
     // four entries; it is the thread's own.
     let entry = unsafe { table.byte_add(SPARSE_ENTRY) };
     // SAFETY: as above: a pointer to a sparse array, or null.
     let array = unsafe { entry.cast::<*const c_void>().read() };
     if array.is_null() {
-        return Err(Found::Absent);
+        return Leaf::Absent;
     }
     // SAFETY: a sparse array starts with its number of levels.
     if unsafe { array.cast::<c_int>().read() } != 1 {
-        return Err(Found::Unreadable);
+        return Leaf::Unreadable;
     }
     // SAFETY: the address of the nodes is the structure's fourth word.
     let nodes = unsafe { array.byte_add(SPARSE_NODES) };
     // SAFETY: as above: a pointer to at least one node (or null while the array is empty).
     let nodes = unsafe { nodes.cast::<*const *const c_void>().read() };
     if nodes.is_null() {
-        return Err(Found::Absent);
+        return Leaf::Absent;
     }
     // SAFETY: a level has 16 nodes; the first is the leaf of the default library context.
-    Ok(unsafe { nodes.read() })
+    let leaf = unsafe { nodes.read() };
+    if leaf.is_null() { Leaf::Absent } else { Leaf::State(leaf) }
 }
 
 /// The table of 1.0.x, and the calls that read it.
