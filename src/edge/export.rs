@@ -52,17 +52,20 @@ pub(super) fn enter<R: Returned>(
     name: &'static str,
     body: impl FnOnce() -> Result<R, EdgeError>,
 ) -> R {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(value)) => value,
-        Ok(Err(error)) => {
-            tracing::debug!(function = name, %error, "refused at the edge");
-            R::failed(error)
-        }
-        Err(payload) => {
+    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        // The host's subscriber, and what a payload does when dropped, may panic too.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
             tracing::error!(function = name, panic = text(payload.as_ref()), "caught at the edge");
-            R::failed(EdgeError::Internal)
-        }
-    }
+            drop(payload);
+        }));
+        Err(EdgeError::Internal)
+    });
+    outcome.unwrap_or_else(|error| {
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            tracing::debug!(function = name, %error, "refused at the edge");
+        }));
+        R::failed(error)
+    })
 }
 
 /// What a panic said: `panic!("n")` carries a `&str`, `panic!("n = {n}")` a `String`.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, TryLockError};
 
 use serde::{Serialize, Serializer};
 
@@ -129,8 +129,15 @@ pub fn blind_spots() -> Result<Vec<BlindSpot>, ProcessError> {
     let process = Process::this();
     let bound = super::libraries();
     let objects = process.objects()?;
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let inspector = known.get_or_insert_default();
+    // Whoever has it may be reading files, or not exist in this child of a fork: then nothing is
+    // remembered.
+    let mut known = match KNOWN.try_lock() {
+        Ok(known) => Some(known),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    let mut own = None;
+    let inspector = known.as_deref_mut().unwrap_or(&mut own).get_or_insert_default();
     inspector.keep_only(&objects);
     let spots = objects
         .iter()

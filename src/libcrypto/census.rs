@@ -38,7 +38,7 @@ pub(super) fn take(table: &Table) -> Census {
         alive += 1;
         if threads.len() < threads.capacity() {
             let (_, id) = state.thread_id();
-            threads.push((id, state.depth()));
+            threads.push((id, state.depth_elsewhere()));
         }
     });
     let longest_chain = buckets.head.map(|head| {

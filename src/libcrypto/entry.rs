@@ -23,8 +23,10 @@ pub struct Entry<'a> {
 const SYSTEM: u32 = 2;
 /// ERR_LIB_PEM.
 const PEM: u32 = 9;
-/// PEM_R_NO_START_LINE.
+/// PEM_R_NO_START_LINE; 108 means something else to BoringSSL and AWS-LC.
 const NO_START_LINE: u32 = 108;
+/// PEM_R_NO_START_LINE of BoringSSL and AWS-LC.
+const NO_START_LINE_BORING: u32 = 110;
 
 /// A code taken apart: which part of libcrypto raised it, and why. See ERR_GET_LIB(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,8 +62,12 @@ impl Reason {
     /// Why this leftover is no sign of a fault, where it is known to be none. It poisons the thread
     /// all the same.
     #[must_use]
-    pub fn benign(self) -> Option<&'static str> {
-        (self.library == PEM && self.reason == NO_START_LINE)
+    pub fn benign(self, line: Line) -> Option<&'static str> {
+        let no_start_line = match line {
+            Line::BoringSsl | Line::AwsLc => NO_START_LINE_BORING,
+            _ => NO_START_LINE,
+        };
+        (self.library == PEM && self.reason == no_start_line)
             .then_some("a PEM file was read to its end: each such loop leaves this")
     }
 }
@@ -76,7 +82,8 @@ mod tests {
         assert_eq!(Reason::of(0x0906_d06c, Line::V1_0), no_start_line);
         assert_eq!(Reason::of(0x0906_d06c, Line::V1_1), no_start_line);
         assert_eq!(Reason::of(0x0480_006c, Line::V3), no_start_line);
-        assert!(no_start_line.benign().is_some());
+        assert!(no_start_line.benign(Line::V3).is_some());
+        assert!(no_start_line.benign(Line::AwsLc).is_none(), "it is another fault there");
         assert_eq!(Reason::of(0x8000_0002, Line::V3), Reason { library: 2, reason: 2 });
         assert_eq!(Reason::of(0x0200_1002, Line::V1_0), Reason { library: 2, reason: 2 });
         assert!(Reason::of(0x8000_0002, Line::V4).is_system());

@@ -5,8 +5,10 @@
 //! (docs/binding.md); `calibrate` compares them with the library at hand before they are used.
 
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::Entry;
+use crate::sys::pin::is_in_an_object;
 
 /// Slots of the ring; one stays empty.
 const SLOTS: usize = 16;
@@ -32,6 +34,8 @@ pub(super) struct Layout {
     top: usize,
     bottom: usize,
     counts_marks: bool,
+    /// Whether the state has copies of file names of its own, instead of the caller's pointers.
+    copies_file: bool,
 }
 
 impl Layout {
@@ -55,6 +59,7 @@ pub(super) static V1_0: Layout = Layout {
     top: 592,
     bottom: 596,
     counts_marks: false,
+    copies_file: false,
 };
 
 /// 1.1.0 and 1.1.1.
@@ -70,6 +75,7 @@ pub(super) static V1_1: Layout = Layout {
     top: 576,
     bottom: 580,
     counts_marks: false,
+    copies_file: false,
 };
 
 /// 3.x and 4.x.
@@ -85,6 +91,7 @@ pub(super) static V3: Layout = Layout {
     top: 896,
     bottom: 900,
     counts_marks: true,
+    copies_file: true,
 };
 
 /// The ERR_STATE of one thread, at an address that was found for that thread.
@@ -110,6 +117,20 @@ impl State {
         let top: c_int = self.field(self.layout.top);
         let bottom: c_int = self.field(self.layout.bottom);
         (top.wrapping_sub(bottom) as usize) % SLOTS
+    }
+
+    /// As [`depth`](Self::depth), for the state of a thread that may be pushing errors meanwhile: a
+    /// count that is a moment old.
+    pub(super) fn depth_elsewhere(self) -> usize {
+        let end = |offset| {
+            // SAFETY: the offset lies in the structure, which is allocated (see `at`).
+            let end = unsafe { self.address.add(offset) };
+            // SAFETY: an aligned int for as long as the state lives; its owner writes it as a C int,
+            // which no compiler tears.
+            let end = unsafe { AtomicI32::from_ptr(end.cast_mut().cast()) };
+            end.load(Ordering::Relaxed)
+        };
+        (end(self.layout.top).wrapping_sub(end(self.layout.bottom)) as usize) % SLOTS
     }
 
     /// Code of the oldest error, whatever its flags.
@@ -145,12 +166,21 @@ impl State {
                 if data_flags & STRING != 0 { self.text(self.layout.data, slot) } else { None };
             each(&Entry {
                 code,
-                file: self.text(self.layout.file, slot),
+                file: self.file(slot),
                 line: u32::try_from(self.item::<c_int>(self.layout.line, slot)).unwrap_or(0),
                 function: self.layout.function.and_then(|offset| self.text(offset, slot)),
                 data,
             });
         }
+    }
+
+    fn file(&self, slot: usize) -> Option<&CStr> {
+        let file: usize = self.item(self.layout.file, slot);
+        // Before 3.0 it is the pointer that the raiser gave: gone, if it was an engine that has been
+        // unloaded since.
+        (self.layout.copies_file || is_in_an_object(file))
+            .then(|| self.text(self.layout.file, slot))
+            .flatten()
     }
 
     fn text(&self, array: usize, slot: usize) -> Option<&CStr> {

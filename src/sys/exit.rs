@@ -11,8 +11,9 @@ static HOOK: OnceLock<fn()> = OnceLock::new();
 /// registered since. The first function given counts.
 pub fn before_earlier_handlers(hook: fn()) {
     HOOK.get_or_init(|| hook);
-    // SAFETY: the handler has the signature asked for and stays mapped, since the shared object is
-    // linked NODELETE.
+    super::pin::ourselves();
+    // SAFETY: the handler has the signature asked for and stays mapped: its object was
+    // pinned above.
     unsafe { libc::atexit(at_exit) };
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// More pairs of hooks than this are not taken. A child runs through all of them.
-const MOST: usize = 4;
+const MOST: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 struct Hooks {
@@ -28,9 +28,9 @@ pub fn around(before: fn(), after: fn(), in_child: fn()) -> bool {
     // Nobody waits for the thread that registers: it may be waiting for one that forks, and not be
     // there in the child.
     if !REGISTERED.swap(true, Ordering::AcqRel) {
-        // SAFETY: the handlers have the signature asked for and stay mapped, since the shared object
-        // is linked NODELETE. Failure (no memory) leaves the process without the hooks, as documented
-        // in docs/guard.md.
+        super::pin::ourselves();
+        // SAFETY: the handlers have the signature asked for and stay mapped: their object was pinned
+        // above. Failure (no memory) leaves the process without the hooks: docs/guard.md, Fork.
         unsafe { libc::pthread_atfork(Some(run_before), Some(run_after), Some(run_in_child)) };
     }
     // By address: the functions given are few, not generic, and each named in one place.

@@ -8,6 +8,7 @@ pub mod heap;
 pub mod memory;
 pub mod mutex;
 pub mod objects;
+pub mod pin;
 pub mod process;
 pub mod thread;
 pub mod walk;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::walk::Walk;
 
 /// One mapped object.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// The file it was loaded from; `/proc/self/exe` resolved, for the program.
     pub path: PathBuf,

@@ -16,17 +16,20 @@ const ROUNDS: usize = 4;
 pub struct Key(libc::pthread_key_t);
 
 impl Key {
-    /// All key numbers there can be, whoever made them (PTHREAD_KEYS_MAX).
+    /// All key numbers there can be, whoever made them (PTHREAD_KEYS_MAX: 1,024 on glibc, 128 on musl,
+    /// which reads beyond its array when it is asked for more).
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..1024).map(Self)
+        // SAFETY: no preconditions.
+        let most = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
+        (0..libc::pthread_key_t::try_from(most).unwrap_or(0)).map(Self)
     }
 
     /// The calling thread's value, null where it has none or the key does not exist.
     #[inline]
     #[must_use]
     pub fn value(self) -> *mut c_void {
-        // SAFETY: glibc and musl answer null for a key number that is not in use; no other
-        // precondition (pthread_getspecific(3)).
+        // SAFETY: the number is below PTHREAD_KEYS_MAX (see `all`), or one that the C library has given
+        // out. glibc and musl answer null for one that is not in use.
         unsafe { libc::pthread_getspecific(self.0) }
     }
 
@@ -63,9 +66,10 @@ impl ExitHook {
 
     fn key(&self) -> Option<Key> {
         *self.0.get_or_init(|| {
+            super::pin::ourselves();
             let mut key = 0;
-            // SAFETY: `key` is a valid place, and the destructor has the signature asked for; it
-            // stays mapped, since the shared object is linked NODELETE.
+            // SAFETY: `key` is a valid place, and the destructor has the signature asked for; its
+            // object was pinned above.
             let result = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) };
             (result == 0).then_some(Key(key))
         })
