@@ -333,8 +333,8 @@ fn open(
         initialise(&symbols, &libssl)?;
         Tls { library: bind(&symbols, &libssl)?, symbols, libssl, locks: None }
     } else {
+        let locks = lock(&symbols, &libssl)?;
         let library = bind(&symbols, &libssl)?;
-        let locks = lock(library)?;
         initialise_1_0(&symbols, &libssl)?;
         Tls { library, symbols, libssl, locks }
     };
@@ -357,12 +357,12 @@ fn bind(symbols: &Symbols, libssl: &Path) -> Result<&'static Library, LoadError>
 }
 
 /// Gives 1.0.x its locks, without which nothing here would be safe to use from two threads.
-fn lock(library: &'static Library) -> Result<Option<&'static Locks>, LoadError> {
-    match locking::install(library) {
+fn lock(symbols: &Symbols, libssl: &Path) -> Result<Option<&'static Locks>, LoadError> {
+    match locking::install(symbols.ERR_clear_error as *const () as usize) {
         Ok(locks) => Ok(Some(locks)),
         Err(LockingError::AlreadySet(_)) => Ok(None),
         Err(error) => Err(LoadError::NotBound {
-            path: library.path().to_path_buf(),
+            path: libssl.to_path_buf(),
             reason: format!("{error}; use another process for it"),
         }),
     }

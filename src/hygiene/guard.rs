@@ -29,6 +29,8 @@ pub struct Guard {
 pub(super) struct Entered {
     pub(super) outermost: bool,
     pub(super) kept: Depths,
+    /// Libraries that were bound then. One that came later was not looked at.
+    pub(super) seen: u8,
     /// A bit for each library.
     marks: u16,
     shared_marks: u16,
@@ -60,8 +62,15 @@ impl Guard {
     pub fn enter(task: impl Into<Task>) -> Self {
         let task = task.into();
         let outermost = thread::with(Current::begin);
-        let mut entered = Entered { outermost, kept: Depths::default(), marks: 0, shared_marks: 0 };
-        for (position, bound) in libcrypto::bound().iter().enumerate() {
+        let libraries = libcrypto::bound();
+        let mut entered = Entered {
+            outermost,
+            kept: Depths::default(),
+            seen: libraries.len() as u8,
+            marks: 0,
+            shared_marks: 0,
+        };
+        for (position, bound) in libraries.iter().enumerate() {
             if bound.glance() == Glance::Dirty {
                 // By value: a guard whose address was taken is copied through memory, and stalls.
                 entered = Queue::new(task, bound, position).arrive(entered);
@@ -101,7 +110,7 @@ impl Guard {
                 empty = bound.glance() != Glance::Dirty;
             }
             if empty && self.entered.outermost && self.releases(bound) {
-                bound.library().release();
+                thread::with(|current| current.release(bound));
             } else {
                 states |= 1 << position;
             }

@@ -23,8 +23,8 @@ use crate::sys::thread as system;
 
 /// Different leftovers (label, library, reason) that are told apart.
 pub(super) const MOST_RECORDS: usize = 4096;
-/// Ledgers of a process and its forks' forks; deeper ones share the last.
-const GENERATIONS: usize = 8;
+/// Ledgers of a process and its forks' forks. Deeper ones have none: their guards sweep and record nothing.
+const GENERATIONS: usize = 64;
 
 /// All figures of the process, added up when asked for.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -187,9 +187,7 @@ pub(super) fn counters() -> Option<&'static AllCounters> {
 
 /// In the child of a fork.
 pub(super) fn forked() {
-    let _ = GENERATION.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |generation| {
-        (generation + 1 < GENERATIONS).then_some(generation + 1)
-    });
+    GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
 pub(super) fn count_late() {
@@ -274,7 +272,7 @@ impl Record<'_> {
             leftovers: 0,
             arrivals: 0,
             at_least: false,
-            benign: reason.benign(),
+            benign: reason.benign(library.line()),
             first: now,
             last: last.clone(),
         });

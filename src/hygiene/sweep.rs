@@ -71,6 +71,12 @@ impl Queue {
         let mut count = 0;
         contain(|| {
             let kept = entered.kept.get(self.position);
+            let root =
+                entered.outermost && matches!(self.task.policy, Policy::Clear | Policy::Assert);
+            if self.position >= usize::from(entered.seen) && !root {
+                // Bound during the task: what is the caller's and what the task's cannot be told.
+                return;
+            }
             match self.task.policy {
                 Policy::Observe if self.depth > kept => {
                     count = self.look(Origin::Task, kept, first_of_task, meaning);

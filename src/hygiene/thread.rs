@@ -6,6 +6,7 @@
 //! `Dying`, dropped among the thread's thread-locals, tells guards that come later to keep no counts.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use thread_local::ThreadLocal;
@@ -13,7 +14,7 @@ use thread_local::ThreadLocal;
 use super::label::{Label, MOST};
 use super::ledger;
 use crate::libcrypto;
-use crate::sys::{fork, thread as system, walk};
+use crate::sys::{fork, thread as system};
 
 /// A counter for each label, and one for the rest.
 const LABELS: usize = MOST + 1;
@@ -182,15 +183,16 @@ impl Current {
         if self.dying.get() {
             return None;
         }
-        fork::around(before_fork, walk::after_fork, in_child);
-        let counters = ledger::counters()?.get_or_default();
-        self.counters.set(Some(counters));
+        fork::around(before_fork, || {}, in_child);
+        let all = ledger::counters()?;
+        // The crate panics where its own thread-local is gone already: in another destructor of a thread
+        // that had no guard before.
+        let counters = catch_unwind(AssertUnwindSafe(|| all.get_or_default())).ok();
         // Registers the destructor, after that of the crate's own thread-local.
-        if DYING.try_with(|_| ()).is_err() {
-            self.counters.set(None);
-            return None;
-        }
-        Some(counters)
+        let counters = counters.filter(|_| DYING.try_with(|_| ()).is_ok());
+        self.dying.set(counters.is_none());
+        self.counters.set(counters);
+        counters
     }
 
     /// Enters a guard; returns whether it is the outermost one. That one looks for new libraries,
@@ -228,14 +230,53 @@ impl Current {
         let _errno = system::ErrnoKept::new();
         let between = self.between_looks.get();
         self.until_look.set(between);
-        self.between_looks.set((2 * between).min(LOOK_EVERY));
-        let _ = libcrypto::libraries();
-        if !self.armed.get() && libcrypto::bound().iter().any(libcrypto::Bound::shares_states) {
-            self.armed.set(true);
-            if !system::EXIT_HOOK.arm(release_shared) {
-                ledger::count_unarmed();
-            }
+        // The counters come first: their destructor must be registered before those of guards that are
+        // kept in thread-locals, and the hooks for a fork before a search.
+        if self.counters().is_none() {
+            return;
         }
+        if self.still_observed() {
+            // Until the queues are empty each task compares them with what was observed.
+            self.until_look.set(1);
+            return;
+        }
+        self.between_looks.set((2 * between).min(LOOK_EVERY));
+        libcrypto::look_in_passing();
+        if libcrypto::bound().iter().any(libcrypto::Bound::shares_states) {
+            self.arm();
+        }
+    }
+
+    /// Forgets of the errors that were observed those that are not in the queues any more; returns
+    /// whether any is left.
+    fn still_observed(&self) -> bool {
+        let mut observed = self.observed.get();
+        if observed.is_empty() {
+            return false;
+        }
+        for (position, bound) in libcrypto::bound().iter().enumerate() {
+            observed.set(position, observed.get(position).min(bound.library().depth()));
+        }
+        self.observed.set(observed);
+        !observed.is_empty()
+    }
+
+    /// Sees to it that the thread gives back its states in shared tables when it ends.
+    fn arm(&self) {
+        if !self.armed.replace(true) && !system::EXIT_HOOK.arm(release_shared) {
+            ledger::count_unarmed();
+        }
+    }
+
+    /// Gives the thread's state back at the end of a task.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release(&self, bound: &libcrypto::Bound) {
+        let _errno = system::ErrnoKept::new();
+        if bound.shares_states() {
+            self.arm();
+        }
+        bound.library().release();
     }
 }
 
@@ -246,7 +287,13 @@ pub(super) fn observed_to_here() {
     for (position, bound) in libcrypto::bound().iter().enumerate() {
         depths.set(position, bound.library().depth());
     }
-    with(|current| current.observed.set(depths));
+    with(|current| {
+        current.observed.set(depths);
+        if !depths.is_empty() {
+            // The next task compares: somebody may empty the queues in between.
+            current.until_look.set(1);
+        }
+    });
 }
 
 /// The label of a text that lives for ever.
@@ -308,13 +355,10 @@ pub fn guarded_states(library: &libcrypto::Library) -> usize {
 /// there. The child's further threads still take that lock.
 fn before_fork() {
     let _ = with(Current::counters);
-    walk::before_fork();
 }
 
 /// In the child of a fork: counts start again from nothing, under locks that nobody holds.
 fn in_child() {
-    walk::in_child();
-    libcrypto::forked();
     ledger::forked();
     with(|current| current.counters.set(None));
 }

@@ -28,7 +28,10 @@ pub(super) fn reader(symbols: &Symbols, line: Line) -> Reader {
 }
 
 fn try_reader(symbols: &Symbols, line: Line) -> Result<Reader, &'static str> {
-    if matches!(line, Line::BoringSsl | Line::AwsLc) {
+    if cfg!(not(target_pointer_width = "64")) {
+        return Err("layouts are known of 64-bit builds only");
+    }
+    if matches!(line, Line::BoringSsl | Line::AwsLc | Line::Unknown) {
         return Err("this line's thread states have no layout known here");
     }
     // On 1.0.x a new thread can inherit a dead thread's queue.

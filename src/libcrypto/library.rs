@@ -9,10 +9,11 @@ use super::census::{self, Census};
 use super::entry::{Entry, Reason};
 use super::layout;
 use super::reader::{Found, Reader};
-use super::symbols::Symbols;
+use super::symbols::{LockingCallback, Symbols};
 use super::{BindError, Line};
 use crate::sys::dl::Handle;
 use crate::sys::objects::Object;
+use crate::sys::pin::is_in_an_object;
 
 /// A libcrypto that is loaded in this process and bound for its life.
 ///
@@ -26,6 +27,7 @@ pub struct Library {
     version: String,
     pub(super) symbols: Symbols,
     reader: Reader,
+    shares_states: bool,
 }
 
 /// How a library's queues are looked at.
@@ -59,6 +61,22 @@ impl ThreadState {
             Self::Absent => 0,
             Self::Present { depth } => depth,
         }
+    }
+}
+
+/// Tells whether an OpenSSL 1.0.x has been given locks by its application; keeps it mapped.
+#[derive(Debug)]
+pub struct HasLocks {
+    callback: unsafe extern "C" fn() -> Option<LockingCallback>,
+    _handle: Handle,
+}
+
+impl HasLocks {
+    /// Whether it has some now.
+    #[must_use]
+    pub fn now(&self) -> bool {
+        // SAFETY: takes nothing and reads one pointer of the library's, which the handle keeps mapped.
+        unsafe { (self.callback)() }.is_some()
     }
 }
 
@@ -127,11 +145,23 @@ impl Library {
     /// # Errors
     /// The object is a libcrypto that cannot be driven.
     pub(super) fn bind(object: Object) -> Result<Option<Self>, BindError> {
-        let Some(Resolved { handle, symbols, version, line }) = Resolved::of(&object)? else {
+        let Some(Resolved { mut handle, symbols, version, line }) = Resolved::of(&object)? else {
             return Ok(None);
         };
+        if line == Line::V1_0
+            && let Some(callback) = symbols.CRYPTO_get_locking_callback
+        {
+            let locks = HasLocks { callback, _handle: handle };
+            if !locks.now() {
+                return Err(BindError::NoLocks { library: object.path, locks });
+            }
+            handle = locks._handle;
+        }
+        let shares_states = matches!(line, Line::V1_0 | Line::LibreSsl)
+            && symbols.ERR_get_err_state_table.is_some()
+            && symbols.ERR_remove_thread_state.is_some();
         let reader = calibrate::reader(&symbols, line);
-        Ok(Some(Self { object, handle, line, version, symbols, reader }))
+        Ok(Some(Self { object, handle, line, version, symbols, reader, shares_states }))
     }
 
     /// The file it was loaded from, or the program it is part of.
@@ -166,7 +196,7 @@ impl Library {
     #[inline]
     #[must_use]
     pub fn shares_states(&self) -> bool {
-        matches!(self.reader, Reader::Table(_))
+        self.shares_states
     }
 
     /// Whether `address` lies in this library.
@@ -308,6 +338,11 @@ impl Library {
         };
         /// ERR_TXT_STRING.
         const STRING: c_int = 2;
+        // Before 3.0 the file is the pointer that the raiser gave: gone, if it was an engine that has been
+        // unloaded since.
+        if self.symbols.ERR_get_error_all.is_none() && !is_in_an_object(file as usize) {
+            file = std::ptr::null();
+        }
         (code != 0).then(|| Entry {
             code,
             file: text(file),
@@ -374,14 +409,17 @@ impl Library {
     #[doc(alias = "OPENSSL_thread_stop")]
     pub fn release(&self) {
         // By line, not by presence: 1.1.0 to 3.6 export the call of 1.0.x, which does nothing there.
-        match (&self.reader, self.symbols.ERR_remove_thread_state, self.symbols.OPENSSL_thread_stop)
-        {
-            (Reader::Table(_), Some(remove), _) => {
+        match (
+            self.shares_states,
+            self.symbols.ERR_remove_thread_state,
+            self.symbols.OPENSSL_thread_stop,
+        ) {
+            (true, Some(remove), _) => {
                 // SAFETY: null means the calling thread (ERR_remove_thread_state(3)).
                 unsafe { remove(std::ptr::null()) };
             }
-            (Reader::Table(_), None, _) | (_, _, None) => self.clear(),
-            (_, _, Some(stop)) => {
+            (true, None, _) | (false, _, None) => self.clear(),
+            (false, _, Some(stop)) => {
                 // SAFETY: takes no pointer and acts on the calling thread, which is not inside a
                 // call of libcrypto here (OPENSSL_thread_stop(3)).
                 unsafe { stop() };

@@ -14,9 +14,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::Library;
+use super::Line;
+use super::library::Resolved;
 use super::symbols::ThreadId;
 use crate::sys::mutex::RawMutex;
+use crate::sys::{objects, pin};
 
 /// Of so many waits of one lock one is timed; the total is scaled up by it.
 pub const SAMPLED: u64 = 4;
@@ -26,7 +28,8 @@ const LOCK: c_int = 1;
 
 /// The locks that were given to a library.
 pub struct Locks {
-    library: &'static Library,
+    /// Keeps the library mapped, and knows its calls.
+    library: Resolved,
     locks: Vec<Lock>,
 }
 
@@ -47,6 +50,9 @@ pub struct LockFigures {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockingError {
+    /// No libcrypto that can be driven is at the address.
+    #[error("no libcrypto is mapped at {0:#x}")]
+    NotFound(usize),
     /// Only 1.0.x asks its application for locks.
     #[error("{0} brings its own locks")]
     NotNeeded(String),
@@ -60,40 +66,40 @@ pub enum LockingError {
 
 static INSTALLED: OnceLock<Locks> = OnceLock::new();
 
-/// Gives `library` locks and thread ids. Must come before other threads use the library.
+/// Gives the 1.0.x library that has `address` locks and thread ids. Must come before other threads use
+/// the library, and before it is bound: without locks it may not be looked at from another thread.
 ///
 /// # Errors
 /// The library is not of line 1.0.x, or has locks already.
 #[doc(alias = "CRYPTO_set_locking_callback")]
 #[doc(alias = "CRYPTO_THREADID_set_callback")]
-pub fn install(library: &'static Library) -> Result<&'static Locks, LockingError> {
+pub fn install(address: usize) -> Result<&'static Locks, LockingError> {
+    let object = objects::loaded().into_iter().find(|object| object.contains(address));
+    let library = object.and_then(|object| Resolved::of(&object).ok().flatten());
+    let library = library.ok_or(LockingError::NotFound(address))?;
     let symbols = &library.symbols;
-    let version = || library.version().to_owned();
-    let (true, Some(number), Some(current), Some(set), Some(set_id), Some(_)) = (
-        library.shares_states(),
+    let version = library.version.clone();
+    let (Line::V1_0, Some(number), Some(current), Some(set), Some(set_id), Some(_)) = (
+        library.line,
         symbols.CRYPTO_num_locks,
         symbols.CRYPTO_get_locking_callback,
         symbols.CRYPTO_set_locking_callback,
         symbols.CRYPTO_THREADID_set_callback,
         symbols.CRYPTO_THREADID_set_numeric,
     ) else {
-        return Err(LockingError::NotNeeded(version()));
+        return Err(LockingError::NotNeeded(version));
     };
     // SAFETY: no preconditions.
     if unsafe { current() }.is_some() {
-        return Err(LockingError::AlreadySet(version()));
+        return Err(LockingError::AlreadySet(version));
     }
-    let mut first = false;
-    let locks = INSTALLED.get_or_init(|| {
-        first = true;
-        // SAFETY: no preconditions.
-        let number = unsafe { number() };
-        Locks { library, locks: (0..number).map(|_| Lock::new()).collect() }
-    });
-    if !first {
-        return Err(LockingError::OnlyOne(version()));
-    }
-    // SAFETY: the function has the callback's signature and stays mapped (NODELETE).
+    pin::ourselves();
+    // SAFETY: no preconditions.
+    let number = unsafe { number() };
+    let locks = Locks { library, locks: (0..number).map(|_| Lock::new()).collect() };
+    INSTALLED.set(locks).map_err(|_| LockingError::OnlyOne(version.clone()))?;
+    let locks = INSTALLED.get().ok_or(LockingError::OnlyOne(version))?;
+    // SAFETY: the function has the callback's signature and stays mapped: it was pinned above.
     unsafe { set_id(Some(thread_id)) };
     // SAFETY: as above; the locks it uses exist from here on and are never dropped.
     unsafe { set(Some(locking)) };

@@ -1,7 +1,7 @@
 //! The look that a guard takes at a queue: a few loads, the same for each library.
 
 use super::library::{Library, ThreadState};
-use super::reader::{Leaf, Reader, Step, sparse_leaf};
+use super::reader::{Leaf, Reader, Step, is_none, sparse_leaf};
 use crate::sys::thread::Key;
 
 /// What a look has shown.
@@ -55,7 +55,7 @@ impl Bound {
     pub fn glance(&self) -> Glance {
         let Some((key, step)) = self.path else { return self.ask() };
         let value = key.value();
-        if value.is_null() {
+        if is_none(value) {
             return Glance::Absent;
         }
         let state = match step {

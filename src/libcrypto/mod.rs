@@ -25,10 +25,10 @@ mod symbols;
 pub use blind::{BlindReason, BlindSpot, blind_spots};
 pub use census::Census;
 pub use entry::{Entry, Reason};
-pub use library::{FULL, Library, Mark, QueueSource, ThreadState};
+pub use library::{FULL, HasLocks, Library, Mark, QueueSource, ThreadState};
 pub use line::Line;
 pub use look::{Bound, Glance};
-pub use registry::{MOST, bound, forked, libraries, look_again, refused, searches};
+pub use registry::{Look, MOST, bound, libraries, look_again, look_in_passing, refused, searches};
 
 /// Why a libcrypto that is loaded cannot be driven.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,26 @@ pub enum BindError {
         /// The library.
         library: PathBuf,
     },
+    /// OpenSSL 1.0.x that its application has given no locks: nobody but the application's only thread
+    /// may touch it. It is bound once it has been given some (CRYPTO_set_locking_callback).
+    #[error(
+        "{} has been given no locks (CRYPTO_set_locking_callback): it cannot be used from two threads, nor looked at from another one",
+        library.display()
+    )]
+    NoLocks {
+        /// The library.
+        library: PathBuf,
+        /// Tells whether it has some now.
+        locks: HasLocks,
+    },
     /// The process has more libraries than a guard has room for.
     #[error("more than {MOST} libcryptos are loaded: this one and those after it are not swept")]
     TooMany,
+}
+
+impl BindError {
+    /// Whether the reason is gone, so that binding is worth another try.
+    fn is_mended(&self) -> bool {
+        matches!(self, Self::NoLocks { locks, .. } if locks.now())
+    }
 }

@@ -56,7 +56,7 @@ impl KeyPath {
     #[inline]
     pub(super) fn find(self) -> Found {
         let value = self.key.value();
-        if value.is_null() {
+        if is_none(value) {
             return Found::Absent;
         }
         let address = match self.step {
@@ -71,6 +71,13 @@ impl KeyPath {
         // gives the calling thread's own, which only this thread writes to and frees.
         Found::State(unsafe { State::at(address, self.layout) })
     }
+}
+
+/// Whether a key's value stands for no state: null, or -1 while libcrypto is making the state, as a
+/// memory function that it calls meanwhile may find it.
+#[inline]
+pub(super) fn is_none(value: *mut c_void) -> bool {
+    (value as usize).wrapping_add(1) <= 1
 }
 
 /// The end of the way through a sparse array.
@@ -165,8 +172,8 @@ impl Table {
 
     pub(super) fn find(&self) -> Found {
         // The table compares thread ids only, which are the first thing in a state.
-        let mut probe = MaybeUninit::<[ThreadId; 38]>::uninit();
-        const { assert!(size_of::<[ThreadId; 38]>() >= 600) };
+        let mut probe = MaybeUninit::<[ThreadId; 76]>::uninit();
+        const { assert!(size_of::<[ThreadId; 76]>() >= 600) };
         // SAFETY: the call writes one CRYPTO_THREADID to the place given, which is large enough.
         unsafe { (self.current)(probe.as_mut_ptr().cast()) };
         let locked = self.lock();

@@ -12,7 +12,7 @@ use super::BindError;
 use super::library::Library;
 use super::look::Bound;
 use super::memory;
-use crate::sys::{exit, objects};
+use crate::sys::{exit, fork, objects, walk};
 
 /// More libraries than this are not bound; a guard keeps a few bytes for each.
 pub const MOST: usize = 16;
@@ -21,10 +21,12 @@ struct List {
     bound: Vec<Bound>,
     libraries: Vec<&'static Library>,
     refused: Vec<(objects::Object, BindError)>,
-    generation: objects::Generation,
 }
 
 static LIST: AtomicPtr<List> = AtomicPtr::new(std::ptr::null_mut());
+/// The dynamic linker's counters at the last search. Apart from the list: a process that loads and unloads
+/// plug-ins all the time moves them without changing what is bound.
+static SEEN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 static SCANNING: AtomicBool = AtomicBool::new(false);
 static EXITING: AtomicBool = AtomicBool::new(false);
 static SCANS: AtomicU64 = AtomicU64::new(0);
@@ -44,55 +46,98 @@ fn current() -> Option<&'static List> {
     unsafe { LIST.load(Ordering::Acquire).as_ref() }
 }
 
-/// How long a thread waits for a search. A search takes a millisecond; it takes for ever where the
-/// caller is in an object's initialiser, because dlopen(3) holds the dynamic linker's lock meanwhile.
-/// Then the caller goes on, and the search ends when dlopen does.
+/// How long a thread waits for a search. A search takes a millisecond; it takes long where a thread is
+/// inside dlopen(3), whose lock it needs, and for ever where that thread is the caller. Then the caller
+/// goes on, and the search ends when dlopen does.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a guard waits for a search that another thread makes, as long as nothing is bound at all.
+const FIRST_PATIENCE: Duration = Duration::from_millis(50);
+/// Between two looks at whether a search is over.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What came of a look at the dynamic linker's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// The list of libraries is up to date.
+    Current,
+    /// A search is under way.
+    Searching,
+    /// No thread could be made for a search; a later look may find that one can.
+    NoThread,
+}
 
 /// All libraries, searching first if something was loaded since the last search. Waits, for
 /// a second at most, for a search that is under way.
 pub fn libraries() -> &'static [&'static Library] {
-    let begun = Instant::now();
-    while !look_again() && begun.elapsed() < PATIENCE {
-        std::thread::yield_now();
-    }
+    wait(PATIENCE);
     current().map_or(&[], |list| &list.libraries)
 }
 
+/// What a guard does about libraries that may be new: as [`look_again`], and waits a moment for
+/// another thread's search only if it is the first.
+pub fn look_in_passing() {
+    let look = look_again();
+    if look == Look::Searching && current().is_none() {
+        wait(FIRST_PATIENCE);
+    }
+}
+
+fn wait(patience: Duration) {
+    let begun = Instant::now();
+    while look_again() == Look::Searching && begun.elapsed() < patience {
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// Searches if the dynamic linker's list has moved since the last search, and if no other thread is
-/// searching; returns whether the list is up to date.
+/// searching; waits for its own search, a second at most.
 ///
 /// Takes the dynamic linker's lock (350 ns when nothing has moved): never on each task.
-pub fn look_again() -> bool {
+pub fn look_again() -> Look {
+    // Before the first walk of the linker's list, and the first search.
+    fork::around(walk::before_fork, walk::after_fork, forked);
     let generation = objects::generation();
-    if EXITING.load(Ordering::Relaxed)
-        || current().is_some_and(|list| list.generation == generation)
-    {
-        return true;
+    if EXITING.load(Ordering::Relaxed) || is_current(generation) {
+        return Look::Current;
     }
     if SCANNING.swap(true, Ordering::AcqRel) {
-        return false;
+        return Look::Searching;
     }
     let (done, waiting) = mpsc::channel();
     let search = std::thread::Builder::new().name("sslsweep-bind".to_owned()).spawn(move || {
-        search(generation);
-        SCANNING.store(false, Ordering::Release);
+        let _scanning = Scanning;
+        search();
+        SEEN[0].store(generation.adds, Ordering::Relaxed);
+        SEEN[1].store(generation.subs, Ordering::Relaxed);
         let _ = done.send(());
     });
-    match search {
-        Ok(thread) => {
-            let done = waiting.recv_timeout(PATIENCE).is_ok();
-            if done {
-                // Its end gives back what calibration has allocated: a probe's first figures come after.
-                let _ = thread.join();
-            }
-            done
-        }
-        Err(_) => {
-            // No thread can be made now; a later look may find that one can.
-            SCANNING.store(false, Ordering::Release);
-            false
-        }
+    let Ok(thread) = search else {
+        drop(Scanning);
+        return Look::NoThread;
+    };
+    if waiting.recv_timeout(PATIENCE).is_err() {
+        return Look::Searching;
+    }
+    // Its end gives back what calibration has allocated: a probe's first figures come after.
+    let _ = thread.join();
+    Look::Current
+}
+
+/// Whether nothing has been mapped since the last search, and no library that was refused for want of
+/// locks has been given any.
+fn is_current(generation: objects::Generation) -> bool {
+    let Some(list) = current() else { return false };
+    let seen = |place: usize| SEEN[place].load(Ordering::Relaxed);
+    (seen(0), seen(1)) == (generation.adds, generation.subs)
+        && !list.refused.iter().any(|(_, error)| error.is_mended())
+}
+
+/// A search that is under way; dropped also if it panics.
+struct Scanning;
+
+impl Drop for Scanning {
+    fn drop(&mut self) {
+        SCANNING.store(false, Ordering::Release);
     }
 }
 
@@ -112,7 +157,7 @@ pub fn refused() -> Vec<(std::path::PathBuf, String)> {
     })
 }
 
-fn search(generation: objects::Generation) {
+fn search() {
     SCANS.fetch_add(1, Ordering::Relaxed);
     let known = bound();
     let mut bound = known.to_vec();
@@ -141,23 +186,40 @@ fn search(generation: objects::Generation) {
         // about at the latest, so that it runs before them.
         exit::before_earlier_handlers(stop);
     }
-    let libraries = bound.iter().map(Bound::library).collect();
-    publish(List { bound, libraries, refused, generation });
+    // A list is leaked for good: only one that says something new.
+    let says_something_new = current().is_none_or(|list| {
+        list.bound.len() != bound.len()
+            || !list
+                .refused
+                .iter()
+                .map(|(object, _)| object)
+                .eq(refused.iter().map(|(object, _)| object))
+    });
+    if says_something_new {
+        for (object, error) in &refused {
+            tracing::warn!(library = %object.path.display(), %error, "a libcrypto is not swept");
+        }
+        let libraries = bound.iter().map(Bound::library).collect();
+        publish(List { bound, libraries, refused });
+    }
 }
 
 fn publish(list: List) {
-    if !EXITING.load(Ordering::SeqCst) {
-        LIST.store(Box::into_raw(Box::new(list)), Ordering::Release);
+    LIST.store(Box::into_raw(Box::new(list)), Ordering::SeqCst);
+    // The exit handler may have run meanwhile.
+    if EXITING.load(Ordering::SeqCst) {
+        stop();
     }
 }
 
 /// From now on no guard touches a libcrypto: the process exits.
 fn stop() {
     EXITING.store(true, Ordering::SeqCst);
-    LIST.store(std::ptr::null_mut(), Ordering::Release);
+    LIST.store(std::ptr::null_mut(), Ordering::SeqCst);
 }
 
 /// In the child of a fork: a search that another thread was making will never end.
-pub fn forked() {
+fn forked() {
+    walk::in_child();
     SCANNING.store(false, Ordering::Relaxed);
 }

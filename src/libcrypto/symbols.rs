@@ -117,7 +117,7 @@ symbols! {
 }
 
 /// The application's locks on 1.0.x: mode, lock number, file, line.
-pub(super) type LockingCallback = unsafe extern "C" fn(c_int, c_int, *const c_char, c_int);
+pub type LockingCallback = unsafe extern "C" fn(c_int, c_int, *const c_char, c_int);
 /// malloc with the caller's file and line.
 pub(super) type MallocEx = unsafe extern "C" fn(usize, *const c_char, c_int) -> *mut c_void;
 /// realloc with the caller's file and line.

@@ -15,6 +15,33 @@ extern void *BIO_new_mem_buf(const void *data, int length);
 extern int BIO_free(void *bio);
 extern void *PEM_read_bio_X509(void *bio, void **x, void *callback, void *argument);
 
+/* Only 1.0.x has these, and no program with threads uses it without them. */
+extern int CRYPTO_num_locks(void) __attribute__((weak));
+extern void CRYPTO_set_locking_callback(void (*callback)(int, int, const char *, int))
+    __attribute__((weak));
+
+static pthread_mutex_t locks[64];
+
+static void lock(int mode, int number, const char *file, int line)
+{
+    (void)file, (void)line;
+    if (mode & 1)
+        pthread_mutex_lock(&locks[number]);
+    else
+        pthread_mutex_unlock(&locks[number]);
+}
+
+static void give_locks(void)
+{
+    int i;
+
+    if (CRYPTO_num_locks == NULL || CRYPTO_num_locks() > 64)
+        return;
+    for (i = 0; i < CRYPTO_num_locks(); i++)
+        pthread_mutex_init(&locks[i], NULL);
+    CRYPTO_set_locking_callback(lock);
+}
+
 /* A loop over the certificates of a file ends with an error in the queue: "no start line". */
 static void parse(void)
 {
@@ -56,6 +83,7 @@ int main(void)
     pthread_t thread;
     char label[2000];
 
+    give_locks();
     printf("version %s\n", sslsweep_version());
 
     parse();

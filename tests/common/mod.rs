@@ -7,7 +7,9 @@ mod tls;
 mod told;
 
 pub use process::{Outcome, alone, line_named, on_line};
-pub use tls::{Identity, Idle, contexts, identity, plug_in, rsa_identity};
+pub use tls::{
+    Identity, Idle, contexts, give_locks, identity, plug_in, plug_in_without_locks, rsa_identity,
+};
 pub use told::{Expected, told};
 
 /// Makes a test for each line named, such as `on_1_0_2`, which runs the function in a process of

@@ -1,6 +1,7 @@
 //! Certificates, contexts, and a connection that is well.
 
 use sslsweep::libcrypto::Line;
+use sslsweep::libcrypto::locking::{self, LockingError};
 use sslsweep::sys::dl::Handle;
 use sslsweep_libssl::{Connection, Context, LineFiles, Memory, Outcome as Class, Tls, Wire};
 
@@ -33,8 +34,24 @@ pub fn contexts(tls: &'static Tls) -> Outcome<(Context, Context)> {
 }
 
 /// Loads a line's libcrypto as a plug-in of a program would, without a word to the shim and without
-/// initialising it.
+/// initialising it; a 1.0.x is given locks, as each program with threads gives it.
 pub fn plug_in(line: &LineFiles) -> Outcome<Handle> {
+    let handle = plug_in_without_locks(line)?;
+    give_locks(&handle)?;
+    Ok(handle)
+}
+
+/// Gives a 1.0.x locks; later releases have their own.
+pub fn give_locks(libcrypto: &Handle) -> Outcome {
+    let address = libcrypto.symbol(c"ERR_clear_error").ok_or("not a libcrypto")?;
+    match locking::install(address.as_ptr() as usize) {
+        Ok(_) | Err(LockingError::NotNeeded(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// As [`plug_in`], without locks.
+pub fn plug_in_without_locks(line: &LineFiles) -> Outcome<Handle> {
     let folder = line.libcrypto.parent().ok_or("a file is in a folder")?;
     for file in std::fs::read_dir(folder)? {
         let file = file?;

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use sslsweep::hygiene::{Guard, Release, Task, run};
-use sslsweep::libcrypto::{self, locking};
+use sslsweep::libcrypto;
 use sslsweep_libssl::LineFiles;
 
 use crate::common::{Outcome, line_named, plug_in};
@@ -26,7 +26,6 @@ fn exit_under_guards(line: &str) -> Outcome {
     assert_eq!(unsafe { libc::atexit(last) }, 0);
     let _plug_in = plug_in(&LineFiles::named(line)?)?;
     let library = *libcrypto::libraries().first().ok_or("not found")?;
-    let _ = locking::install(library);
     let busy = library.shares_states();
     static RUNNING: AtomicU32 = AtomicU32::new(0);
     static GO_ON: AtomicBool = AtomicBool::new(true);

@@ -3,11 +3,11 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use sslsweep::hygiene::{Guard, ledger, look_again, run};
-use sslsweep::libcrypto;
+use sslsweep::libcrypto::{self, Look};
 use sslsweep::sys::dl::Handle;
 use sslsweep_libssl::LineFiles;
 
-use crate::common::{Outcome, line_named, plug_in};
+use crate::common::{Outcome, give_locks, line_named, plug_in, plug_in_without_locks};
 
 type NewFile = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut c_void;
 
@@ -63,7 +63,7 @@ fn at_once(line: &str) -> Outcome {
     let line = LineFiles::named(line)?;
     run("before", || ());
     let handle = plug_in(&line)?;
-    assert!(look_again());
+    assert_eq!(look_again(), Look::Current);
     run("after", || leave(&handle))?;
     assert_eq!(ledger().label("after").map(|after| after.dirty_tasks), Some(1));
     Ok(())
@@ -84,6 +84,27 @@ mod found_when_asked_to_look {
 }
 
 crate::alone! {
+    /// Without locks nobody but the program's only thread may touch a 1.0.x.
+    fn a_1_0_2_without_locks_is_left_alone_until_it_has_some() {
+        let handle = plug_in_without_locks(&LineFiles::named("1.0.2")?)?;
+        assert_eq!(look_again(), Look::Current);
+        run("without locks", || leave(&handle))?;
+        assert!(libcrypto::bound().is_empty());
+        let refused = libcrypto::refused();
+        assert_eq!(refused.len(), 1);
+        assert!(refused[0].1.contains("CRYPTO_set_locking_callback"), "{}", refused[0].1);
+
+        give_locks(&handle)?;
+        assert_eq!(look_again(), Look::Current);
+        run("with locks", || leave(&handle))?;
+        assert_eq!(libcrypto::bound().len(), 1);
+        assert!(libcrypto::refused().is_empty());
+        let figures = ledger();
+        let of = |label| figures.label(label).map(|figures| figures.dirty_tasks);
+        assert_eq!((of("without locks"), of("with locks")), (Some(0), Some(1)));
+        Ok(())
+    }
+
     fn a_process_without_libcrypto() {
         for _ in 0..10_000 {
             run("nothing", || run("inner", || ()));
