@@ -80,6 +80,18 @@ fn a_changed_byte_fails_the_run_and_names_the_request() -> Result<(), Failure> {
 }
 
 #[test]
+fn a_server_that_does_not_answer_fails_the_run() -> Result<(), Failure> {
+    let faults = Faults { stall_every: Some(7), ..Faults::default() };
+    let server = Standin::start(faults, &[&TLS13])?;
+    let (output, done) = load(&server, "small", "--threads 1 --requests 30 --patience 1")?;
+    assert!(!output.status.success(), "{done}");
+    assert_eq!((&done["timeouts"], &done["lost"]), (&1.into(), &1.into()), "{done}");
+    assert_eq!(done["requests"], 6, "it is not sent again: that would hide it");
+    assert_eq!(done["errors"][0], "request 6: no answer in time (--patience)");
+    Ok(())
+}
+
+#[test]
 fn a_refusal_ends_the_run_with_the_servers_words() -> Result<(), Failure> {
     let faults = Faults { refuse_every: Some(5), drop_every: Some(5), ..Faults::default() };
     let server = Standin::start(faults, &[&TLS13])?;

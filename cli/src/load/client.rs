@@ -17,8 +17,6 @@ use serde::Deserialize;
 use super::LoadError;
 use super::body::Body;
 
-/// No answer for this long is a fault of the server.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Plaintext is handed to rustls in pieces of this size: four full records.
 const PIECE: usize = 64 << 10;
 
@@ -28,6 +26,8 @@ pub struct Target {
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
     deadline: Instant,
+    /// No answer for this long is a fault of the server.
+    patience: Duration,
 }
 
 /// Why a PUT did not succeed.
@@ -36,8 +36,8 @@ pub enum Fault {
     /// The server ended a healthy connection, in the handshake or later. The request can be sent again.
     #[error("connection ended by the server ({0})")]
     Closed(String),
-    /// Nothing came in time. The request can be sent again.
-    #[error("no answer for {} s", PATIENCE.as_secs())]
+    /// Nothing came in time. Sending again would hide that the server is stuck.
+    #[error("no answer in time (--patience)")]
     Timeout,
     /// The server answered, and refused. Sending again would not help.
     #[error("{0}")]
@@ -58,7 +58,12 @@ pub struct Answer {
 
 impl Target {
     /// A target that trusts the certificates in `pem` and nothing else.
-    pub fn new(address: SocketAddr, pem: &[u8], deadline: Instant) -> Result<Self, LoadError> {
+    pub fn new(
+        address: SocketAddr,
+        pem: &[u8],
+        deadline: Instant,
+        patience: Duration,
+    ) -> Result<Self, LoadError> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(pem) {
             let certificate =
@@ -81,6 +86,7 @@ impl Target {
             name: ServerName::from(address.ip()),
             config: Arc::new(config),
             deadline,
+            patience,
         })
     }
 
@@ -117,7 +123,7 @@ impl Target {
     fn left(&self) -> Result<Duration, Fault> {
         match self.deadline.saturating_duration_since(Instant::now()) {
             Duration::ZERO => Err(Fault::OutOfTime),
-            left => Ok(left.min(PATIENCE)),
+            left => Ok(left.min(self.patience)),
         }
     }
 }

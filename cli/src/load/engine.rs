@@ -225,9 +225,14 @@ impl Engine {
 
     fn connect_ahead(&self, slot: &mut Slot) {
         if slot.connection.is_none() && !self.stopped() {
-            // A fault here is counted, and mended when the request is due.
-            if let Ok(connection) = self.connect() {
-                slot.connection = Some(connection);
+            match self.connect() {
+                Ok(connection) => slot.connection = Some(connection),
+                Err(fault @ Fault::Timeout) => {
+                    self.stop();
+                    self.error(format!("a connection opened ahead: {fault}"));
+                }
+                // Counted, and mended when the request is due.
+                Err(_) => {}
             }
         }
     }
@@ -263,7 +268,7 @@ impl Engine {
         match self.deliver(slot, base + index, self.chunked.mark(index).is_some()) {
             Ok(()) => slot.latency.saturating_record(start.elapsed().as_micros() as u64),
             Err(fault) => {
-                if matches!(fault, Fault::Refused(_) | Fault::OutOfTime) {
+                if !matches!(fault, Fault::Closed(_)) {
                     self.stop();
                 }
                 self.counts.lost.fetch_add(1, Relaxed);
@@ -299,10 +304,7 @@ impl Engine {
                 Err(fault) => fault,
             };
             attempt += 1;
-            if attempt == ATTEMPTS
-                || self.stopped()
-                || matches!(fault, Fault::Refused(_) | Fault::OutOfTime)
-            {
+            if attempt == ATTEMPTS || self.stopped() || !matches!(fault, Fault::Closed(_)) {
                 return Err(fault);
             }
             self.counts.retries.fetch_add(1, Relaxed);

@@ -6,7 +6,7 @@
 //!
 //! A *false close* is a healthy connection that the server ended: in its handshake, between two requests,
 //! or in the middle of one. It is counted and the request is sent again, so nothing is lost. A body that
-//! arrives changed, or cannot be delivered at all, fails the run.
+//! arrives changed, or cannot be delivered at all, fails the run, and so does a server that does not answer.
 
 mod body;
 mod client;
@@ -67,6 +67,9 @@ struct Common {
     /// Give up after this many seconds
     #[arg(long, default_value_t = 3600)]
     limit: u64,
+    /// Fail after waiting this many seconds for one answer
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
 }
 
 #[derive(Debug, Args)]
@@ -165,7 +168,9 @@ pub fn run(arguments: LoadArguments) -> Result<ExitCode, LoadError> {
     let pem = std::fs::read(&common.certificate)
         .map_err(|error| LoadError::Read(common.certificate.clone(), error))?;
     let deadline = Instant::now() + Duration::from_secs(common.limit);
-    let engine = Engine::new(plan, Target::new(common.address, &pem, deadline)?, common.seed);
+    let patience = Duration::from_secs(common.patience);
+    let target = Target::new(common.address, &pem, deadline, patience)?;
+    let engine = Engine::new(plan, target, common.seed);
     let printed = rounds(&common, &engine);
     let done = engine.finish();
     printed?;

@@ -81,9 +81,9 @@ pub struct Done {
     pub closes_in_handshake: u64,
     /// ... kept alive, or in a request.
     pub closes_in_request: u64,
-    /// Waits that were given up.
+    /// Waits of healthy clients that were given up; each fails the run.
     pub timeouts: u64,
-    /// Requests sent again, after a false close or a timeout.
+    /// Requests sent again, after a false close.
     pub retries: u64,
     /// Healthy connections opened.
     pub connections: u64,
@@ -104,9 +104,9 @@ pub struct Done {
 }
 
 impl Done {
-    /// Whether every request was delivered and every body verified.
+    /// Whether every request was answered in time and every body verified.
     pub fn is_good(&self) -> bool {
-        self.hash_failures == 0 && self.lost == 0 && self.errors.is_empty()
+        self.hash_failures == 0 && self.lost == 0 && self.timeouts == 0 && self.errors.is_empty()
     }
 }
 

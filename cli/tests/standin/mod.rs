@@ -18,6 +18,8 @@ pub struct Faults {
     pub drop_every: Option<u64>,
     /// Every n-th request: one byte of the body is changed before it is hashed.
     pub change_every: Option<u64>,
+    /// Every n-th request is read and never answered.
+    pub stall_every: Option<u64>,
     /// Every n-th request is refused.
     pub refuse_every: Option<u64>,
 }
@@ -126,6 +128,11 @@ fn connection(
                 chunks(&mut reader)?
             }
         };
+        if due(faults.stall_every) {
+            // Until the client gives up.
+            reader.read_line(&mut String::new())?;
+            return Ok(());
+        }
         if due(faults.change_every) {
             body[0] ^= 1;
         }
