@@ -165,6 +165,16 @@ fn orders_are_obeyed_and_unknown_ones_named() -> Fallible {
         assert_eq!(server.ask("stats")?["cure"], cure);
         server.connect()?.put(b"with it")?;
     }
+    let (before, after) = (server.ask("cpu")?, server.ask("cpu")?);
+    assert_eq!(before["event"], "cpu");
+    assert!(
+        before["cpu_ns"].as_u64() > Some(0)
+            && before["cpu_ns"].as_u64() <= after["cpu_ns"].as_u64()
+    );
+    let (states, stats) = (server.ask("states")?, server.ask("stats")?);
+    assert_eq!(states["event"], "states");
+    assert_eq!(states["live_threads"], stats["live_threads"]);
+    assert!(states["thread_states"]["alive"].is_u64(), "{states}");
     for order in ["cure snake-oil", "age many", "dance", "stats now"] {
         let answer = server.ask(order)?;
         assert_eq!(answer["event"], "error");

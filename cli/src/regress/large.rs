@@ -42,9 +42,9 @@ impl<'a> Side<'a> {
 
     /// Runs a round; returns its rate.
     fn round(&mut self) -> Result<f64, RegressError> {
-        let before = self.server.stats()?.cpu_ns;
+        let before = self.server.cpu_ns()?;
         let round = self.client.round(&mut |_| {})?;
-        let cpu_ns = self.server.stats()?.cpu_ns - before;
+        let cpu_ns = self.server.cpu_ns()? - before;
         self.rounds.push(LargeRound {
             mb_s: round.mb_per_second,
             server_cpu_ms_per_mb: cpu_ns as f64 / 1e6 / (round.bytes as f64 / 1e6),
@@ -60,7 +60,7 @@ pub fn first(
     watch: &mut dyn FnMut(u64),
 ) -> Result<(Vec<LargeRound>, Done), RegressError> {
     let mut side = Side::start(recorder.server, settings)?;
-    recorder.during("fresh", || {
+    recorder.during("fresh", None, || {
         for number in 1..=FIRST_ROUNDS.min(settings.large_rounds.1) {
             side.round()?;
             watch(number);
@@ -99,7 +99,8 @@ pub fn compare(
     let before = recorder.server.stats()?;
     let start = Instant::now();
     let mut ratios = Vec::new();
-    recorder.during("after", || {
+    // Looking costs both the same.
+    recorder.during("after", Some(twin), || {
         while !enough.is_reached(&ratios)
             && (start.elapsed() < BUDGET || (ratios.len() as u64) < enough.least)
         {

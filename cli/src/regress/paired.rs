@@ -105,11 +105,11 @@ fn one(
     let mut client = metric.start(server)?;
     let mut cost = |cure: Cure| -> Result<f64, RegressError> {
         server.cure(cure)?;
-        let before = server.stats()?.cpu_ns;
+        let before = server.cpu_ns()?;
         let round = client.round(&mut |_| {})?;
         // What the workers still do after the last answer belongs to this round.
         std::thread::sleep(Duration::from_millis(2));
-        let spent = server.stats()?.cpu_ns - before;
+        let spent = server.cpu_ns()? - before;
         Ok(match metric {
             Metric::Megabyte => spent as f64 / 1e6 / (round.bytes as f64 / 1e6),
             Metric::Request | Metric::Handshake => spent as f64 / 1e3 / round.requests as f64,

@@ -9,7 +9,7 @@ use super::client::Client;
 use super::large;
 use super::lines::Line;
 use super::progress::Progress;
-use super::server::{Server, Stats, version};
+use super::server::{Server, States, Stats, version};
 use crate::load::output::Done;
 use crate::report::model::{Cure, Growth, Large, Lock, Run, Settings, Small, ThreadStates};
 
@@ -38,7 +38,7 @@ pub fn run(
     let aged = if recorder.old && settings.age > 0 {
         progress.step(format!("{name}: {} threads come and go", settings.age), 1);
         let aged = server.age(settings.age)?;
-        recorder.sample("aged", &server.stats()?);
+        recorder.sample("aged", &server.states()?);
         progress.done(&format!("{} thread states", aged.states));
         Some(aged)
     } else {
@@ -49,7 +49,7 @@ pub fn run(
     let twin = Server::start(line, cure, &settings.server_threads, 0)?;
     let compared = large::compare(&recorder, &twin, settings, &mut |pairs| progress.set(pairs))?;
     twin.quit()?;
-    recorder.sample("after", &compared.end);
+    recorder.sample("after", &server.states()?);
     let (fresh, after) = (&compared.fresh, &compared.after);
     progress.done(&format!(
         "{:.0} MB/s, fresh {:.0}, {:.2} [{:.2}, {:.2}] ({} pairs)",
@@ -131,11 +131,12 @@ fn small(
          --new-connections {new_connections} --misbehave {misbehave}"
     );
     let mut client = Client::start(recorder.server, "small", &options)?;
-    let before = recorder.server.stats()?;
-    recorder
-        .during("small", || client.round(&mut |so_far| progress.set(so_far.requests)).map(drop))?;
-    let end = recorder.server.stats()?;
-    recorder.sample("small", &end);
+    let before = recorder.server.cpu_ns()?;
+    recorder.during("small", None, || {
+        client.round(&mut |so_far| progress.set(so_far.requests)).map(drop)
+    })?;
+    let cpu_ns = recorder.server.cpu_ns()? - before;
+    recorder.sample("small", &recorder.server.states()?);
     let done = client.finish()?;
     progress.done(&format!(
         "{:.0} requests/s, {} false closes",
@@ -146,9 +147,7 @@ fn small(
         requests: done.requests,
         bytes: *small_body,
         rps: done.requests_per_second,
-        server_cpu_us_per_request: (end.cpu_ns - before.cpu_ns) as f64
-            / 1e3
-            / (done.requests as f64).max(1.0),
+        server_cpu_us_per_request: cpu_ns as f64 / 1e3 / (done.requests as f64).max(1.0),
         connections: done.connections,
         misbehaved: done.misbehaved,
         latency_us: done.latency_us.clone(),
@@ -165,21 +164,22 @@ pub struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    fn sample(&self, phase: &str, stats: &Stats) {
+    fn sample(&self, phase: &str, states: &States) {
         let sample = Growth {
             seconds: self.server.since.elapsed().as_secs_f64(),
             phase: phase.into(),
-            states: stats.thread_states.alive,
-            longest_chain: stats.thread_states.longest_chain,
-            live_threads: stats.live_threads,
+            states: states.thread_states.alive,
+            longest_chain: states.thread_states.longest_chain,
+            live_threads: states.live_threads,
         };
         self.growth.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
     }
 
-    /// Runs `work` and samples until it is over.
+    /// Runs `work` and samples until it is over. A server that is compared in it, `beside`, is asked as often.
     pub fn during(
         &self,
         phase: &str,
+        beside: Option<&Server>,
         work: impl FnOnce() -> Result<(), RegressError>,
     ) -> Result<(), RegressError> {
         let over = AtomicBool::new(false);
@@ -187,9 +187,10 @@ impl Recorder<'_> {
             let sampler = scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     // A server that cannot answer fails the phase too, with a better message.
-                    if let Ok(stats) = self.server.stats() {
-                        self.sample(phase, &stats);
+                    if let Ok(states) = self.server.states() {
+                        self.sample(phase, &states);
                     }
+                    let _ = beside.map(Server::states);
                     std::thread::park_timeout(SAMPLE);
                 }
             });

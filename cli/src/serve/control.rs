@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::cure::Cure;
-use super::{ServeError, Server, age};
+use super::{ServeError, Server, age, stats};
 
 /// Says one line.
 ///
@@ -30,6 +30,8 @@ pub fn obey(server: &Arc<Server>) -> Result<(), ServeError> {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             [] => {}
             ["stats"] => say(&server.stats.report(server))?,
+            ["cpu"] => say(&json!({"event": "cpu", "cpu_ns": stats::cpu_ns()}))?,
+            ["states"] => say(&states(server))?,
             ["cure", name] => say(&cure(server, name))?,
             ["age", count] => match count.parse() {
                 Ok(count) => {
@@ -45,6 +47,15 @@ pub fn obey(server: &Arc<Server>) -> Result<(), ServeError> {
     Ok(())
 }
 
+/// What changes while the server works, without the cost of a whole look at the process.
+fn states(server: &Server) -> Value {
+    json!({
+        "event": "states",
+        "live_threads": server.stats.live_threads(),
+        "thread_states": server.stats.thread_states(server.library),
+    })
+}
+
 fn cure(server: &Server, name: &str) -> Value {
     match Cure::named(name) {
         Some(cure) => {
@@ -56,6 +67,7 @@ fn cure(server: &Server, name: &str) -> Value {
 }
 
 fn unknown(order: &str) -> Value {
-    let known = "stats, cure none|clear-each-call|release-every-task|sweep, age N, quit";
+    let known =
+        "stats, cpu, states, cure none|clear-each-call|release-every-task|sweep, age N, quit";
     json!({"event": "error", "message": format!("{order:?} is not an order; there are: {known}")})
 }

@@ -72,7 +72,7 @@ pub struct ServeArguments {
     /// Longest body that is taken, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 40)]
     most_body: u64,
-    /// Take orders on standard input (stats, cure NAME, age N, quit) and answer in lines of JSON
+    /// Take orders on standard input (stats, cpu, states, cure NAME, age N, quit) and answer in lines of JSON
     #[arg(long)]
     json: bool,
 }

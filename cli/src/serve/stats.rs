@@ -251,7 +251,8 @@ fn state_bytes(line: Line) -> usize {
     }
 }
 
-fn cpu_ns() -> u64 {
+/// CPU time of the process.
+pub fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
 }
