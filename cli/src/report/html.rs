@@ -48,11 +48,12 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
     );
     for line in old_lines(report) {
         let runs: Vec<&Run> = report.runs.iter().filter(|run| run.line == line).collect();
+        let title = runs.first().map_or_else(String::new, |run| run.title());
         let _ = write!(
             page,
-            "<h2>Thread states on OpenSSL {}</h2>\n<figure>{}<figcaption>Every state that no thread owns any more \
+            "<h2>Thread states on {}</h2>\n<figure>{}<figcaption>Every state that no thread owns any more \
              stays in the table, and each look at the error queue walks its chain under one lock. A dot marks the end of ageing.</figcaption></figure>\n",
-            escaped(line),
+            escaped(&title),
             plots::growth(&runs)?
         );
     }

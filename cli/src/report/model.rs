@@ -84,6 +84,17 @@ pub struct Run {
     pub growth: Vec<Growth>,
 }
 
+impl Run {
+    /// What a heading calls the library.
+    pub fn title(&self) -> String {
+        if self.version.starts_with("OpenSSL ") {
+            format!("OpenSSL {}", self.line)
+        } else {
+            self.line.clone()
+        }
+    }
+}
+
 /// The small phase.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Small {

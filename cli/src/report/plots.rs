@@ -100,7 +100,8 @@ pub fn throughput(report: &Report) -> Result<String, ReportError> {
             }
             // Below the axis, where the chart does not draw.
             let (x, y) = chart.backend_coord(&(index as f64 + 0.5, 0.0));
-            area.draw(&Text::new(format!("OpenSSL {line}"), (x, y + 16), centred(15)))?;
+            let title = runs.first().map_or_else(String::new, |run| run.title());
+            area.draw(&Text::new(title, (x, y + 16), centred(15)))?;
         }
         Ok(())
     })
