@@ -121,6 +121,29 @@ fn three_lines_four_cures() -> Fallible {
     Ok(())
 }
 
+/// What a library is must come from itself: a path says nothing about it.
+#[test]
+fn a_library_given_by_path_is_known_by_what_it_does() -> Fallible {
+    let folder = Folder::new("path");
+    let line = sslsweep_libssl::LineFiles::named("1.0.2")?;
+    let libssl = line.libssl.to_str().ok_or("a path that is not UTF-8")?;
+    let options =
+        format!("{TINY} --libssl {libssl} --libssl {libssl} --cure none --cure sweep --json");
+    let output = regress(&folder, &options)?;
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let runs = report["runs"].as_array().ok_or("no runs")?;
+    let names: Vec<_> = runs.iter().map(|run| &run["line"]).collect();
+    assert_eq!(names, ["1.0.2o", "1.0.2o", "1.0.2o (2)", "1.0.2o (2)"]);
+    for run in runs {
+        assert!(run["version"].as_str().is_some_and(|text| text.starts_with("OpenSSL 1.0.2o")));
+        assert_eq!(run["aged"]["threads"], 60, "{run}");
+    }
+    // Cures that differ by what they leave behind are not compared by their CPU.
+    assert_eq!(report["paired"].as_array().map(Vec::len), Some(0));
+    named(&report["verdicts"], "1.0.2o, aged: thread states at the end, sweep")?;
+    Ok(())
+}
+
 #[test]
 fn a_run_whose_verdicts_hold_succeeds() -> Fallible {
     let folder = Folder::new("one");

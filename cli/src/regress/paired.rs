@@ -83,7 +83,7 @@ pub fn compare(
     progress: &mut Progress,
 ) -> Result<Vec<Paired>, RegressError> {
     let Some(first) = comparisons.first() else { return Ok(Vec::new()) };
-    let server = Server::start(line, BASELINE, THREADS, first.idle_threads)?;
+    let server = Server::start(&line.files, BASELINE, THREADS, first.idle_threads)?;
     let paired: Result<_, _> =
         comparisons.iter().map(|comparison| one(line, &server, *comparison, progress)).collect();
     let paired = paired?;

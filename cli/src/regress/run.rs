@@ -9,7 +9,7 @@ use super::client::Client;
 use super::large;
 use super::lines::Line;
 use super::progress::Progress;
-use super::server::{Server, States, Stats, version};
+use super::server::{Server, States};
 use crate::load::output::Done;
 use crate::report::model::{Cure, Growth, Large, Lock, Run, Settings, Small, ThreadStates};
 
@@ -25,9 +25,8 @@ pub fn run(
     settings: &Settings,
     progress: &mut Progress,
 ) -> Result<Run, RegressError> {
-    let server = Server::start(line, cure, &settings.server_threads, 0)?;
-    let recorder =
-        Recorder { server: &server, growth: Mutex::default(), old: is_old(&server.stats()?) };
+    let server = Server::start(&line.files, cure, &settings.server_threads, 0)?;
+    let recorder = Recorder { server: &server, growth: Mutex::default(), old: line.old };
     let name = format!("{} {cure}", line.name);
 
     progress.step(format!("{name}: large PUTs, fresh"), settings.large_rounds.1);
@@ -46,7 +45,7 @@ pub fn run(
     };
     progress
         .step(format!("{name}: large PUTs, after, beside a fresh twin"), settings.large_rounds.1);
-    let twin = Server::start(line, cure, &settings.server_threads, 0)?;
+    let twin = Server::start(&line.files, cure, &settings.server_threads, 0)?;
     let compared = large::compare(&recorder, &twin, settings, &mut |pairs| progress.set(pairs))?;
     twin.quit()?;
     recorder.sample("after", &server.states()?);
@@ -65,10 +64,8 @@ pub fn run(
     let end = &compared.end;
     let run = Run {
         line: line.name.clone(),
-        library: line.libssl.display().to_string(),
-        version: version(end, line.libcrypto.as_deref())
-            .or_else(|| line.version.clone())
-            .unwrap_or_default(),
+        library: line.files.libssl.display().to_string(),
+        version: server.version.clone(),
         cure,
         small,
         large: Large {
@@ -110,11 +107,6 @@ pub fn run(
     };
     server.quit()?;
     Ok(run)
-}
-
-/// Whether the thread states live in the table of 1.0.x.
-fn is_old(stats: &Stats) -> bool {
-    stats.thread_states.longest_chain.is_some()
 }
 
 fn small(

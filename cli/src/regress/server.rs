@@ -1,7 +1,7 @@
 //! The server under test: `sslsweep serve --json` in a process of its own.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::RegressError;
 use super::child::Talker;
-use super::lines::Line;
+use super::lines::Files;
 use crate::report::model::{Aged, Cure, LedgerFigures, Lock};
 
 /// Time for an answer that needs no work.
@@ -25,6 +25,8 @@ pub struct Server {
     talker: Mutex<Talker>,
     /// Where it listens.
     pub address: String,
+    /// What the library says it is.
+    pub version: String,
     /// Its certificate, in a file of ours.
     pub certificate: CertificateFile,
     /// When it was up.
@@ -59,6 +61,7 @@ impl Drop for CertificateFile {
 struct Listening {
     address: String,
     certificate: String,
+    version: String,
 }
 
 /// Answer to `cpu`.
@@ -88,9 +91,6 @@ pub struct Stats {
     /// Locks of 1.0.x.
     #[serde(default)]
     pub locks: Vec<Lock>,
-    /// The probe's snapshot.
-    #[serde(default)]
-    pub snapshot: Value,
 }
 
 /// Thread states of the process.
@@ -108,8 +108,13 @@ pub struct StateFigures {
 }
 
 impl Server {
-    /// Starts a server on `line` and waits until it listens.
-    pub fn start(line: &Line, cure: Cure, threads: &str, idle: u64) -> Result<Self, RegressError> {
+    /// Starts a server on a library and waits until it listens.
+    pub fn start(
+        files: &Files,
+        cure: Cure,
+        threads: &str,
+        idle: u64,
+    ) -> Result<Self, RegressError> {
         let mut arguments: Vec<OsString> = [
             "serve",
             "--json",
@@ -122,20 +127,21 @@ impl Server {
         ]
         .map(OsString::from)
         .into();
-        arguments.extend(["--libssl".into(), line.libssl.clone().into_os_string()]);
-        if let Some(libcrypto) = &line.libcrypto {
+        arguments.extend(["--libssl".into(), files.libssl.clone().into_os_string()]);
+        if let Some(libcrypto) = &files.libcrypto {
             arguments.extend(["--libcrypto".into(), libcrypto.clone().into_os_string()]);
         }
         if idle > 0 {
             arguments.extend(["--idle-threads".into(), idle.to_string().into()]);
         }
         let mut talker =
-            Talker::start(format!("the server on {} with cure {cure}", line.name), arguments)?;
+            Talker::start(format!("the server on {} with cure {cure}", files.name()), arguments)?;
         let listening: Listening = event(&mut talker, "listening", LONG)?;
         let certificate = CertificateFile::write(&listening.certificate)?;
         Ok(Self {
             talker: Mutex::new(talker),
             address: listening.address,
+            version: listening.version,
             certificate,
             since: Instant::now(),
         })
@@ -187,16 +193,6 @@ impl Server {
     fn talker(&self) -> MutexGuard<'_, Talker> {
         self.talker.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The library's version, out of the probe's snapshot: the libcrypto at `path`, or the only one.
-pub fn version(stats: &Stats, path: Option<&Path>) -> Option<String> {
-    let libraries = stats.snapshot.get("libraries")?.as_array()?;
-    let of = |library: &Value| library.get("version").and_then(Value::as_str).map(str::to_owned);
-    let named = path.and_then(Path::to_str).and_then(|path| {
-        libraries.iter().find(|library| library.get("path").and_then(Value::as_str) == Some(path))
-    });
-    named.or_else(|| libraries.first()).and_then(of)
 }
 
 /// Hears one event of the kind `name`.

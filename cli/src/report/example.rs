@@ -9,7 +9,7 @@ use crate::load::output::Latency;
 /// Three lines, four cures, all comparisons.
 pub fn report() -> Report {
     let lines = [
-        ("1.0.2", "1.0.2o"),
+        ("1.0.2", "OpenSSL 1.0.2o  27 Mar 2018"),
         ("1.1.1", "OpenSSL 1.1.1g  21 Apr 2020"),
         ("3.0", "OpenSSL 3.0.19 27 Jan 2026"),
     ];
