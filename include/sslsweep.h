@@ -15,7 +15,8 @@
  *
  * Each enter needs one exit, whatever enter returned: programs may ignore what both return. A task that
  * its thread never leaves ends with the thread. Do not jump out of a task (longjmp), leave it on another
- * thread (fibers), or call these functions in a signal handler.
+ * thread (fibers), call these functions in a signal handler, or cancel a thread (pthread_cancel) inside them.
+ * Do not wait in an initialiser that dlopen runs for another thread's first task: it needs the linker's lock.
  *
  * The library loads no OpenSSL and needs none. In a process without one the calls do nothing.
  *
@@ -57,7 +58,7 @@ int sslsweep_exit(void);
 
 /*
  * Writes what sslsweep sees now as one JSON object: libraries, blind spots, queues, thread states, and the
- * ledger of who left what. As snprintf does: writes at most size bytes with the NUL, and returns the length
+ * ledger of who left what; growth is counted from the process's first call. As snprintf does: writes at most size bytes with the NUL, and returns the length
  * of the whole text without it, so that a return of size or more means that it was cut. The buffer may be
  * NULL to ask for the length. The next call may have more to say: leave room, or try again.
  * Returns 0 when it fails. Takes milliseconds, and allocates: not for the path of a request.

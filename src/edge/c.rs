@@ -3,10 +3,11 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::slice;
+use std::sync::OnceLock;
 
 use super::{EdgeError, stack};
 use crate::hygiene::{Label, Task};
-use crate::probe::Probe;
+use crate::probe::{Probe, Snapshot};
 
 /// Label of a task that was entered without one.
 const UNNAMED: &str = "(unnamed)";
@@ -45,7 +46,7 @@ c_export! {
     /// # Safety
     /// `buffer` is null, or has room for `size` bytes that nobody else uses during the call.
     fn sslsweep_snapshot_json(buffer: *mut c_char, size: usize) -> usize {
-        let json = serde_json::to_string(&Probe::new().snapshot()).map_err(|_| EdgeError::Internal)?;
+        let json = serde_json::to_string(&snapshot()).map_err(|_| EdgeError::Internal)?;
         if !buffer.is_null() {
             let room = size.min(json.len() + 1);
             // SAFETY: the caller vouches for `size` bytes, which are its own during the call. They
@@ -61,6 +62,15 @@ c_export! {
         const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
         Ok(VERSION.as_ptr().cast())
     }
+}
+
+/// What there is, and what has grown since this process asked first.
+fn snapshot() -> Snapshot {
+    static FIRST: OnceLock<(u32, Probe)> = OnceLock::new();
+    let own = std::process::id();
+    let (process, probe) = FIRST.get_or_init(|| (own, Probe::new()));
+    // In the child of a fork the probe's lock may be held by a thread that is not there.
+    if *process == own { probe.snapshot() } else { Probe::new().snapshot() }
 }
 
 /// The label of a text from C.

@@ -34,7 +34,8 @@ thread_local! {
 /// Enters a task on the calling thread.
 pub(super) fn push(task: Task) -> Result<(), EdgeError> {
     // Before the stack is touched: thread-locals are dropped in the reverse order of their first use, and
-    // hygiene's must outlive the guards that end with the thread, to record what they find.
+    // hygiene's, which a thread's first guard uses before anything else, must outlive the guards that end
+    // with the thread, to record what they find.
     let guard = Guard::enter(task);
     with(|stack| {
         if stack.guards.len() == DEEPEST {
