@@ -72,6 +72,7 @@ fn a_changed_byte_fails_the_run_and_names_the_request() -> Result<(), Failure> {
     let (output, done) = load(&server, "small", "--threads 1 --requests 30")?;
     assert!(!output.status.success());
     assert_eq!(done["hash_failures"], 1);
+    assert_eq!(done["requests"], 29, "what was changed does not count as delivered");
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("request 24: sent 4096 bytes with hash"),
         "{output:?}"

@@ -328,9 +328,10 @@ impl Engine {
                 "request {number}: sent {} bytes with hash {hash}, the server counted {} with hash {}",
                 self.plan.body, answer.bytes, answer.xxh3
             ));
+        } else {
+            self.counts.requests.fetch_add(1, Relaxed);
+            self.counts.bytes.fetch_add(self.plan.body, Relaxed);
         }
-        self.counts.requests.fetch_add(1, Relaxed);
-        self.counts.bytes.fetch_add(self.plan.body, Relaxed);
         if keep {
             slot.connection = Some(connection);
         } else {

@@ -7,6 +7,7 @@ use super::RegressError;
 use super::child::Talker;
 use super::server::Server;
 use crate::load::output::{Done, Line, Progress, Round};
+use crate::report::model::Bodies;
 
 /// A client says something four times a second; silence for this long is a fault.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -14,25 +15,45 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A running client. Ends when dropped.
 pub struct Client {
     talker: Talker,
+    /// Requests a round.
+    requests: u64,
+    rounds: u64,
+}
+
+/// What a client says in the end.
+pub struct Finished {
+    pub done: Done,
+    /// What it was told to send, and what it has verified.
+    pub bodies: Bodies,
 }
 
 impl Client {
-    /// Starts `sslsweep load WORKLOAD --step` against `server`. `options` are separated by spaces.
-    pub fn start(server: &Server, workload: &str, options: &str) -> Result<Self, RegressError> {
+    /// Starts `sslsweep load WORKLOAD --step --requests REQUESTS` against `server`. `options` are separated by
+    /// spaces.
+    pub fn start(
+        server: &Server,
+        workload: &str,
+        requests: u64,
+        options: &str,
+    ) -> Result<Self, RegressError> {
         let mut arguments: Vec<OsString> =
             ["load", workload, "--step", "--address", &server.address, "--certificate"]
                 .map(OsString::from)
                 .into();
         arguments.push(server.certificate.0.clone().into_os_string());
+        arguments.extend(["--requests".into(), requests.to_string().into()]);
         arguments.extend(options.split_whitespace().map(OsString::from));
         Ok(Self {
             talker: Talker::start(format!("the client (load {workload} {options})"), arguments)?,
+            requests,
+            rounds: 0,
         })
     }
 
     /// Runs a round.
     pub fn round(&mut self, watch: &mut dyn FnMut(&Progress)) -> Result<Round, RegressError> {
         self.talker.say("go")?;
+        self.rounds += 1;
         loop {
             match line(&mut self.talker)? {
                 Line::Progress(progress) => watch(&progress),
@@ -43,13 +64,16 @@ impl Client {
     }
 
     /// Ends it: every request must have been delivered, and every body verified.
-    pub fn finish(self) -> Result<Done, RegressError> {
+    pub fn finish(self) -> Result<Finished, RegressError> {
         let lines = self.talker.finish(PATIENCE)?;
         let done = lines.iter().rev().find_map(|line| match serde_json::from_str(line) {
             Ok(Line::Done(done)) => Some(done),
             _ => None,
         });
-        done.ok_or_else(|| RegressError::Silent(lines.last().cloned().unwrap_or_default()))
+        let done =
+            done.ok_or_else(|| RegressError::Silent(lines.last().cloned().unwrap_or_default()))?;
+        let bodies = Bodies { sent: self.requests * self.rounds, verified: done.requests };
+        Ok(Finished { done, bodies })
     }
 }
 

@@ -9,11 +9,10 @@
 use std::time::{Duration, Instant};
 
 use super::RegressError;
-use super::client::Client;
+use super::client::{Client, Finished};
 use super::estimate::{Enough, Median};
 use super::run::Recorder;
 use super::server::{Server, Stats};
-use crate::load::output::Done;
 use crate::report::model::{LargeRound, Settings};
 
 /// The comparison goes on until the median of the ratios is known this well.
@@ -34,8 +33,8 @@ impl<'a> Side<'a> {
     /// Starts the client, and runs a round that warms up what is lazy in client, server and kernel.
     fn start(server: &'a Server, settings: &Settings) -> Result<Self, RegressError> {
         let (threads, body) = (settings.large_threads, settings.large_body);
-        let mut client =
-            Client::start(server, "large", &format!("--threads {threads} --body {body}"))?;
+        let options = format!("--threads {threads} --body {body}");
+        let mut client = Client::start(server, "large", threads as u64, &options)?;
         client.round(&mut |_| {})?;
         Ok(Self { server, client, rounds: Vec::new() })
     }
@@ -58,7 +57,7 @@ pub fn first(
     recorder: &Recorder<'_>,
     settings: &Settings,
     watch: &mut dyn FnMut(u64),
-) -> Result<(Vec<LargeRound>, Done), RegressError> {
+) -> Result<(Vec<LargeRound>, Finished), RegressError> {
     let mut side = Side::start(recorder.server, settings)?;
     recorder.during("fresh", None, || {
         for number in 1..=FIRST_ROUNDS.min(settings.large_rounds.1) {
@@ -80,7 +79,7 @@ pub struct Compared {
     pub before: Stats,
     pub end: Stats,
     /// What the clients say.
-    pub done: [Done; 2],
+    pub clients: [Finished; 2],
 }
 
 /// Compares the server with `twin`, a fresh process.
@@ -124,7 +123,7 @@ pub fn compare(
         ratio,
         before,
         end,
-        done: [fresh.client.finish()?, after.client.finish()?],
+        clients: [fresh.client.finish()?, after.client.finish()?],
     })
 }
 

@@ -59,19 +59,18 @@ impl Metric {
 
     fn start(self, server: &Server) -> Result<Client, RegressError> {
         match self {
-            Self::Request => Client::start(
-                server,
-                "small",
-                "--threads 16 --requests 400 --new-connections 0 --chunked 0.5",
-            ),
-            Self::Megabyte => {
-                Client::start(server, "large", "--threads 4 --body 4000000 --keep-alive")
+            Self::Request => {
+                let options = "--threads 16 --new-connections 0 --chunked 0.5";
+                Client::start(server, "small", 400, options)
             }
-            Self::Handshake => Client::start(
-                server,
-                "small",
-                "--threads 16 --requests 64 --new-connections 1 --chunked 0.5",
-            ),
+            Self::Megabyte => {
+                let options = "--threads 4 --body 4000000 --keep-alive";
+                Client::start(server, "large", 4, options)
+            }
+            Self::Handshake => {
+                let options = "--threads 16 --new-connections 1 --chunked 0.5";
+                Client::start(server, "small", 64, options)
+            }
         }
     }
 }
@@ -139,7 +138,7 @@ fn one(
         progress.set(ratios.len() as u64);
     }
     server.cure(BASELINE)?;
-    client.finish()?;
+    let client = client.finish()?;
     let ratio = Median::of(&ratios).unwrap_or(Median { value: 0.0, low: 0.0, high: 0.0 });
     let median = |cost: fn(&Quad) -> f64| {
         Median::of(&samples.iter().map(cost).collect::<Vec<_>>()).map_or(0.0, |median| median.value)
@@ -163,5 +162,7 @@ fn one(
         baseline_cost: median(|quad| quad.baseline),
         cure_cost: median(|quad| quad.cure),
         samples,
+        bodies: client.bodies,
+        false_closes: client.done.false_closes,
     })
 }

@@ -5,12 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::RegressError;
-use super::client::Client;
+use super::client::{Client, Finished};
 use super::large;
 use super::lines::Line;
 use super::progress::Progress;
 use super::server::{Server, States};
-use crate::load::output::Done;
 use crate::report::model::{Cure, Growth, Large, Lock, Run, Settings, Small, ThreadStates};
 
 /// Time between two samples of the growth curve.
@@ -30,10 +29,10 @@ pub fn run(
     let name = format!("{} {cure}", line.name);
 
     progress.step(format!("{name}: large PUTs, fresh"), settings.large_rounds.1);
-    let (first, first_done) =
+    let (first, first_client) =
         large::first(&recorder, settings, &mut |rounds| progress.set(rounds))?;
     progress.done(&format!("{:.0} MB/s", large::median(&first, |round| round.mb_s)));
-    let (small, small_done) = small(&recorder, settings, &name, progress)?;
+    let (small, small_client) = small(&recorder, settings, &name, progress)?;
     let aged = if recorder.old && settings.age > 0 {
         progress.step(format!("{name}: {} threads come and go", settings.age), 1);
         let aged = server.age(settings.age)?;
@@ -62,6 +61,7 @@ pub fn run(
 
     let growth = recorder.growth.into_inner().unwrap_or_else(PoisonError::into_inner);
     let end = &compared.end;
+    let clients = || [&first_client, &small_client].into_iter().chain(&compared.clients);
     let run = Run {
         line: line.name.clone(),
         library: line.files.libssl.display().to_string(),
@@ -98,11 +98,8 @@ pub fn run(
         ledger: end.ledger,
         locks: sorted(end.locks.clone()),
         locks_after: sorted(difference(&compared.before.locks, &end.locks)),
-        false_closes: [&first_done, &small_done]
-            .into_iter()
-            .chain(&compared.done)
-            .map(|done| done.false_closes)
-            .sum(),
+        bodies: clients().map(|client| client.bodies).sum(),
+        false_closes: clients().map(|client| client.done.false_closes).sum(),
         growth,
     };
     server.quit()?;
@@ -114,22 +111,23 @@ fn small(
     settings: &Settings,
     name: &str,
     progress: &mut Progress,
-) -> Result<(Small, Done), RegressError> {
+) -> Result<(Small, Finished), RegressError> {
     let Settings { small_threads, small_requests, small_body, new_connections, misbehave, .. } =
         settings;
     progress.step(format!("{name}: small PUTs"), *small_requests);
     let options = format!(
-        "--threads {small_threads} --requests {small_requests} --body {small_body} \
+        "--threads {small_threads} --body {small_body} \
          --new-connections {new_connections} --misbehave {misbehave}"
     );
-    let mut client = Client::start(recorder.server, "small", &options)?;
+    let mut client = Client::start(recorder.server, "small", *small_requests, &options)?;
     let before = recorder.server.cpu_ns()?;
     recorder.during("small", None, || {
         client.round(&mut |so_far| progress.set(so_far.requests)).map(drop)
     })?;
     let cpu_ns = recorder.server.cpu_ns()? - before;
     recorder.sample("small", &recorder.server.states()?);
-    let done = client.finish()?;
+    let client = client.finish()?;
+    let done = &client.done;
     progress.done(&format!(
         "{:.0} requests/s, {} false closes",
         done.requests_per_second, done.false_closes
@@ -144,7 +142,7 @@ fn small(
         misbehaved: done.misbehaved,
         latency_us: done.latency_us.clone(),
     };
-    Ok((small, done))
+    Ok((small, client))
 }
 
 /// Samples the server beside a phase.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sslsweep::probe::Line;
 
-use crate::report::model::{Cure, Paired, Run, Verdict};
+use crate::report::model::{Bodies, Cure, Paired, Run, Verdict};
 
 /// Large PUTs after ageing, of what they were: the regression, when nothing is released.
 const REGRESSION: f64 = 0.7;
@@ -67,13 +67,14 @@ pub fn judge(runs: &[Run], paired: &[Paired]) -> Vec<Verdict> {
             _ => {}
         }
     }
-    let bodies: u64 = runs.iter().map(delivered).sum();
+    let bodies = || runs.iter().map(|run| run.bodies).chain(paired.iter().map(|pair| pair.bodies));
+    let all: Bodies = bodies().sum();
     verdicts.push(verdict(
         "bodies answered with the right count and hash".into(),
-        bodies > 0,
-        json!(bodies),
-        "all".into(),
-        "nothing was run",
+        all.sent > 0 && bodies().all(|bodies| bodies.verified == bodies.sent),
+        json!(all.verified),
+        format!("= {} (sent), > 0", all.sent),
+        "a request was lost or changed: see runs[].bodies and paired[].bodies in report.json for where",
     ));
     verdicts
 }
@@ -121,13 +122,6 @@ fn cured(run: &Run, verdicts: &mut Vec<Verdict>) {
         format!("<= {} (live threads)", run.thread_states.live_threads),
         "a thread ended without its release: see thread_states in report.json for when they grew",
     ));
-}
-
-/// Bodies that the client verified, large and small.
-fn delivered(run: &Run) -> u64 {
-    let rounds =
-        run.large.first_rounds.len() + run.large.fresh_rounds.len() + run.large.after_rounds.len();
-    run.small.requests + (run.large.threads * rounds) as u64
 }
 
 /// The line of a run's library, from its version.
@@ -257,6 +251,18 @@ mod tests {
             run.false_closes = 0;
         }
         assert_eq!(failing(&report.runs, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_body_that_is_missing_anywhere_fails() {
+        let bodies = "bodies answered with the right count and hash";
+        breaks("3.0", Cure::Sweep, |run| run.bodies.verified -= 1, bodies);
+        let mut report = example::report();
+        report.paired[0].bodies.verified = 0;
+        assert_eq!(failing(&report.runs, &report.paired), [bodies]);
+        // One too many elsewhere makes good for nothing.
+        report.paired[1].bodies.verified += report.paired[0].bodies.sent;
+        assert_eq!(failing(&report.runs, &report.paired), [bodies]);
     }
 
     #[test]

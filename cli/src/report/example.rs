@@ -1,7 +1,7 @@
 //! A made-up report in which every verdict holds, for tests.
 
 use super::model::{
-    Aged, Cure, Growth, Large, LargeRound, LedgerFigures, Lock, Paired, Quad, Report, Run,
+    Aged, Bodies, Cure, Growth, Large, LargeRound, LedgerFigures, Lock, Paired, Quad, Report, Run,
     Settings, Small, ThreadStates,
 };
 use crate::load::output::Latency;
@@ -107,6 +107,7 @@ fn run(line: &str, version: &str, cure: Cure) -> Run {
         }),
         locks: locks.clone(),
         locks_after: locks,
+        bodies: Bodies { sent: 12_480, verified: 12_480 },
         false_closes: if cure == Cure::None { 140 } else { 0 },
         growth: (0_u32..40).map(|n| growth(f64::from(n) / 4.0, end, old)).collect(),
     }
@@ -145,6 +146,8 @@ fn paired(line: &str) -> Vec<Paired> {
         baseline_cost,
         cure_cost: baseline_cost * ratio,
         samples: vec![Quad { baseline: baseline_cost, cure: baseline_cost * ratio }; 9],
+        bodies: Bodies { sent: 15_200, verified: 15_200 },
+        false_closes: 0,
     };
     vec![
         pair(Cure::Sweep, "us_per_request", 0, 1.003, 61.2),

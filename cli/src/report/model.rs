@@ -78,6 +78,8 @@ pub struct Run {
     pub locks: Vec<Lock>,
     /// The same, during the large PUTs after ageing only.
     pub locks_after: Vec<Lock>,
+    /// Bodies of all healthy requests of the run, those of the twin too.
+    pub bodies: Bodies,
     /// Healthy connections that the server ended.
     pub false_closes: u64,
     /// Samples, about four a second.
@@ -92,6 +94,24 @@ impl Run {
         } else {
             self.line.clone()
         }
+    }
+}
+
+/// Bodies of healthy requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bodies {
+    /// That the clients were told to send.
+    pub sent: u64,
+    /// That were answered with the right count and hash.
+    pub verified: u64,
+}
+
+impl std::iter::Sum for Bodies {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            sent: sum.sent + one.sent,
+            verified: sum.verified + one.verified,
+        })
     }
 }
 
@@ -242,6 +262,10 @@ pub struct Paired {
     pub cure_cost: f64,
     /// Each quad: baseline, cure, cure, baseline, or the other way round; costs averaged by cure.
     pub samples: Vec<Quad>,
+    /// Bodies of its requests.
+    pub bodies: Bodies,
+    /// Healthy connections that the server ended, with either cure.
+    pub false_closes: u64,
 }
 
 /// Four rounds.
