@@ -1,8 +1,9 @@
 //! `sslsweep regress` from end to end with tiny settings, on 1.0.2, 1.1.1 and 3.0. What it says is looked at,
 //! not how fast anything was: a few requests on a busy machine prove nothing about speed.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -166,6 +167,60 @@ fn what_is_missing_is_named() -> Fallible {
     let gone = regress(&folder, "--libssl /no/such/libssl.so")?;
     let said = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert!(!gone.status.success() && said.contains("/no/such/libssl.so"), "{said}");
+    Ok(())
+}
+
+/// What cannot work is refused at once: nothing is measured first.
+#[test]
+fn options_are_looked_at_before_the_work() -> Fallible {
+    let folder = Folder::new("options");
+    for (options, words) in [
+        ("--misbehave 2", "a number from 0 to 1"),
+        ("--new-connections=-0.1", "a number from 0 to 1"),
+        ("--server-threads pool:0", "the number of threads must be"),
+        ("--large-body 0", "--large-body"),
+        ("--small-threads 0", "--small-threads"),
+        ("--rounds 0", "--rounds"),
+        ("--line 1.0.2 --age 10000000", "--age: 10000200 threads are asked for"),
+        ("--line 3.0 --idle-threads 10000000", "--idle-threads: 10000008 threads are asked for"),
+    ] {
+        let output = regress(&folder, options)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(words), "{options}: {said}");
+        assert!(!said.contains("MB/s"), "{options}: {said}");
+    }
+    // A folder lies where the report should.
+    std::fs::create_dir_all(folder.0.join("report.json"))?;
+    let output = regress(&folder, &format!("{TINY} --line 3.0"))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && said.contains("choose another folder with --out"),
+        "{said}"
+    );
+    assert!(!said.contains("MB/s"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_run_that_breaks_off_leaves_what_it_has_and_does_not_pass() -> Fallible {
+    let folder = Folder::new("broken");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sslsweep"));
+    command.arg("regress").arg("--out").arg(&folder.0).args(TINY.split_whitespace());
+    command.args(["--line", "3.0", "--cure", "none", "--cure", "sweep"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(child.stderr.take().ok_or("no standard error")?).lines();
+    let begun = lines.by_ref().map_while(Result::ok).any(|line| line.contains("3.0 sweep: large"));
+    assert!(begun, "the second run has begun");
+    let id = child.id();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"))?;
+    let ended = Command::new("kill").arg("-KILL").args(children.split_whitespace()).status()?;
+    assert!(ended.success(), "{children}");
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(child.wait()?.code(), Some(1), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("what was done so far is in")), "{rest:?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(folder.0.join("report.json"))?)?;
+    assert_eq!(report["runs"].as_array().map(Vec::len), Some(1), "{report}");
+    assert_eq!(named(&report["verdicts"], "the run went to its end")?["holds"], false);
     Ok(())
 }
 

@@ -240,7 +240,8 @@ fn serve_orders(engine: &Engine, orders: &mpsc::Receiver<Order>) -> std::io::Res
     Ok(())
 }
 
-fn share(text: &str) -> Result<f64, String> {
+/// A share, for clap.
+pub fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("a share is a number from 0 to 1".into()),

@@ -22,8 +22,10 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::load::share;
 use crate::report::model::{Cure, Report, Settings};
 use crate::report::{self, ReportError};
+use crate::serve::threads::{NoRoom, Threads, check_room};
 use estimate::Enough;
 use lines::Line;
 use paired::{Comparison, Metric};
@@ -53,28 +55,28 @@ pub struct RegressArguments {
     #[arg(long)]
     json: bool,
     /// Thread model of the server (as in `sslsweep serve`)
-    #[arg(long, default_value = "pool:200")]
-    server_threads: String,
+    #[arg(long, value_name = "MODEL", default_value = "pool:200")]
+    server_threads: Threads,
     /// Client threads of the small phase
-    #[arg(long, default_value_t = 200)]
-    small_threads: usize,
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]
+    small_threads: u16,
     /// Requests of the small phase
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     small_requests: Option<u64>,
     /// Share of small requests on a new connection
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, default_value_t = 0.1, value_parser = share)]
     new_connections: f64,
     /// Misbehaving clients, as a share of the small requests
-    #[arg(long, default_value_t = 0.02)]
+    #[arg(long, default_value_t = 0.02, value_parser = share)]
     misbehave: f64,
     /// Client threads of the large phases
-    #[arg(long, default_value_t = 20)]
-    large_threads: usize,
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    large_threads: u16,
     /// Bytes of a large body
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     large_body: Option<u64>,
     /// Most rounds of a large phase (each: one large PUT a thread)
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
     /// Worker threads that come and go before the large PUTs are repeated, on 1.0.x
     #[arg(long)]
@@ -115,6 +117,9 @@ pub enum RegressError {
     /// A client ended well and said nothing of use.
     #[error("the client ended without its figures; its last line was {0:?}")]
     Silent(String),
+    /// More threads than a process can have.
+    #[error("{0}: {1}")]
+    NoRoom(&'static str, NoRoom),
     /// A file cannot be written.
     #[error("cannot write {0}: {1}")]
     Write(PathBuf, std::io::Error),
@@ -134,34 +139,80 @@ pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
     let wanted = |cure: &Cure| arguments.cures.is_empty() || arguments.cures.contains(cure);
     let cures: Vec<Cure> = Cure::ALL.into_iter().filter(wanted).collect();
     let settings = settings(arguments);
-    // Known before the work rather than after it.
-    std::fs::create_dir_all(&arguments.out)
-        .map_err(|error| RegressError::Write(arguments.out.clone(), error))?;
-
-    let plans: Vec<(&Line, Vec<Vec<Comparison>>)> =
+    let plans: Vec<Plan<'_>> =
         lines.iter().map(|line| (line, comparisons(line, &cures, &settings))).collect();
-    let comparing: usize = plans.iter().flat_map(|(_, groups)| groups).map(Vec::len).sum();
-    let steps = lines.len() * cures.len() * run::STEPS as usize + comparing;
-    let mut progress = Progress::new(steps as u64);
+    fits(&plans, &settings, arguments.server_threads)?;
     let mut report = Report {
         settings,
         runs: Vec::new(),
         paired: Vec::new(),
-        verdicts: Vec::new(),
+        verdicts: vec![verdicts::unfinished("it goes on")],
         seconds: 0.0,
     };
+    let out = &arguments.out;
+    // That there is no room for a report is known before the work rather than after it.
+    report::write(&report, out)?;
+    let outcome = carry_out(&plans, &cures, &mut report, out);
+    report.verdicts = verdicts::judge(&report.runs, &report.paired);
+    report.seconds = start.elapsed().as_secs_f64();
+    if let Err(error) = outcome {
+        report.verdicts.push(verdicts::unfinished(&error.to_string()));
+        let [json, _] = report::write(&report, out)?;
+        eprintln!("sslsweep regress: what was done so far is in {}", json.display());
+        return Err(error);
+    }
+    finish(&report, out, arguments.json)
+}
+
+/// A library, and its paired comparisons, in groups that share a process.
+type Plan<'a> = (&'a Line, Vec<Vec<Comparison>>);
+
+/// Does the work. The report lies in `out` after each part of it, whatever happens to the next one.
+fn carry_out(
+    plans: &[Plan<'_>],
+    cures: &[Cure],
+    report: &mut Report,
+    out: &Path,
+) -> Result<(), RegressError> {
+    let comparing: usize = plans.iter().flat_map(|(_, groups)| groups).map(Vec::len).sum();
+    let steps = plans.len() * cures.len() * run::STEPS as usize + comparing;
+    let mut progress = Progress::new(steps as u64);
     for (line, groups) in plans {
-        for cure in &cures {
+        for cure in cures {
             report.runs.push(run::run(line, *cure, &report.settings, &mut progress)?);
+            report::write(report, out)?;
         }
         for group in groups {
-            report.paired.extend(paired::compare(line, &group, &mut progress)?);
+            report.paired.extend(paired::compare(line, group, &mut progress)?);
+            report::write(report, out)?;
         }
     }
     progress.finish();
-    report.verdicts = verdicts::judge(&report.runs, &report.paired);
-    report.seconds = start.elapsed().as_secs_f64();
-    finish(&report, &arguments.out, arguments.json)
+    Ok(())
+}
+
+/// Whether all processes have room for their threads. A server would refuse them only when their phase
+/// comes, minutes later.
+fn fits(plans: &[Plan<'_>], settings: &Settings, model: Threads) -> Result<(), RegressError> {
+    let clients = settings.small_threads.max(settings.large_threads);
+    check_room(clients).map_err(|error| RegressError::NoRoom("--small-threads", error))?;
+    let workers = match model {
+        // Each client thread has a connection, and may have a misbehaving one beside it.
+        Threads::PerConnection => clients * 2,
+        Threads::Pool { most, .. } => most,
+    };
+    check_room(workers).map_err(|error| RegressError::NoRoom("--server-threads", error))?;
+    let with = |workers: usize, more: u64| {
+        workers.saturating_add(usize::try_from(more).unwrap_or(usize::MAX))
+    };
+    if plans.iter().any(|(line, _)| line.old) {
+        check_room(with(workers, settings.age))
+            .map_err(|error| RegressError::NoRoom("--age", error))?;
+    }
+    let idle = plans.iter().flat_map(|(_, groups)| groups).flatten();
+    let idle = idle.map(|comparison| comparison.idle_threads).max().unwrap_or(0);
+    check_room(with(paired::THREADS.most(), idle))
+        .map_err(|error| RegressError::NoRoom("--idle-threads", error))
 }
 
 fn finish(report: &Report, out: &Path, json: bool) -> Result<ExitCode, RegressError> {
@@ -190,7 +241,7 @@ fn finish(report: &Report, out: &Path, json: bool) -> Result<ExitCode, RegressEr
 fn settings(arguments: &RegressArguments) -> Settings {
     let full = arguments.full;
     let large_rounds = match (arguments.rounds, full) {
-        (Some(most), _) => (most.clamp(1, 5), most.max(1)),
+        (Some(most), _) => (most.min(5), most),
         (None, false) => (7, 15),
         (None, true) => (3, 6),
     };
@@ -200,13 +251,13 @@ fn settings(arguments: &RegressArguments) -> Settings {
     };
     Settings {
         profile: if full { "full" } else { "laptop" }.into(),
-        server_threads: arguments.server_threads.clone(),
-        small_threads: arguments.small_threads,
+        server_threads: arguments.server_threads.to_string(),
+        small_threads: arguments.small_threads.into(),
         small_requests: arguments.small_requests.unwrap_or(if full { 2_000_000 } else { 20_000 }),
         small_body: 4096,
         new_connections: arguments.new_connections,
         misbehave: arguments.misbehave,
-        large_threads: arguments.large_threads,
+        large_threads: arguments.large_threads.into(),
         large_body: arguments.large_body.unwrap_or(if full { 100_000_000 } else { 16_000_000 }),
         large_rounds,
         age: arguments.age.unwrap_or(4_000),

@@ -15,6 +15,7 @@ use super::lines::Line;
 use super::progress::Progress;
 use super::server::Server;
 use crate::report::model::{Cure, Paired, Quad};
+use crate::serve::threads::Threads;
 
 /// What is compared, over which work.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +42,7 @@ pub enum Metric {
 }
 
 /// Thread model of the server in paired runs: few threads, so that rounds resemble each other.
-const THREADS: &str = "pool:8";
+pub const THREADS: Threads = Threads::Pool { least: 8, most: 8 };
 /// All cures are compared with doing nothing.
 const BASELINE: Cure = Cure::None;
 /// Longest time for one comparison, unless the least number of quads takes longer.
@@ -82,7 +83,7 @@ pub fn compare(
     progress: &mut Progress,
 ) -> Result<Vec<Paired>, RegressError> {
     let Some(first) = comparisons.first() else { return Ok(Vec::new()) };
-    let server = Server::start(&line.files, BASELINE, THREADS, first.idle_threads)?;
+    let server = Server::start(&line.files, BASELINE, &THREADS.to_string(), first.idle_threads)?;
     let paired: Result<_, _> =
         comparisons.iter().map(|comparison| one(line, &server, *comparison, progress)).collect();
     let paired = paired?;

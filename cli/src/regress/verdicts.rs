@@ -79,6 +79,17 @@ pub fn judge(runs: &[Run], paired: &[Paired]) -> Vec<Verdict> {
     verdicts
 }
 
+/// What a report says whose run did not go to its end, beside what was done until then.
+pub fn unfinished(why: &str) -> Verdict {
+    verdict(
+        "the run went to its end".into(),
+        false,
+        json!(why),
+        "yes".into(),
+        "mend what is named, and run again",
+    )
+}
+
 fn regression(run: &Run, verdicts: &mut Vec<Verdict>) {
     let longer = "let more threads come and go: --age";
     verdicts.push(verdict(

@@ -35,6 +35,10 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         escaped(&super::table::workload(report)).replace("\n", "<br>\n")
     );
     page.push_str(&legend());
+    if report.runs.is_empty() {
+        page.push_str("<p>Nothing was run to its end.</p>\n</main>\n</body>\n</html>\n");
+        return Ok(page);
+    }
     let _ = write!(
         page,
         "<h2>Large PUTs, fresh and after</h2>\n<figure>{}<figcaption>Pale: a fresh process. Solid: one after the small phase{}, in turns with it. \
@@ -283,6 +287,15 @@ mod tests {
         );
         assert!(!page.contains("<script") && !page.contains("<link") && !page.contains("@import"));
         assert_eq!(page.matches("<svg").count(), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn a_report_of_nothing_is_a_page_too() -> Result<(), ReportError> {
+        let mut report = example::report();
+        report.runs.clear();
+        report.paired.clear();
+        assert!(page(&report)?.contains("Nothing was run"));
         Ok(())
     }
 

@@ -34,11 +34,13 @@ pub fn json(report: &Report) -> Result<String, ReportError> {
     Ok(serde_json::to_string_pretty(report)?)
 }
 
-/// Writes `report.json` and `report.html` into `folder`.
+/// Writes `report.json` and `report.html` into `folder`, which is made if need be.
 ///
 /// # Errors
 /// When a file cannot be written.
 pub fn write(report: &Report, folder: &Path) -> Result<[PathBuf; 2], ReportError> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| ReportError::Write(folder.to_path_buf(), error))?;
     let write = |name: &str, text: String| {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(|error| ReportError::Write(path.clone(), error))?;

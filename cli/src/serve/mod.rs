@@ -16,7 +16,7 @@ mod http;
 mod poller;
 mod pool;
 mod stats;
-mod threads;
+pub mod threads;
 mod worker;
 
 use std::net::{SocketAddr, TcpListener};
