@@ -3,7 +3,11 @@
 //! Interference on a busy machine adds time, in bursts. Means follow the bursts; medians of short rounds
 //! hardly do. The interval is the one of order statistics: it assumes nothing about the shape of the noise.
 
-/// The median, and a 95 % interval for it.
+use std::fmt;
+
+use crate::report::model::LEAST_FOR_INTERVAL;
+
+/// The median, and a 95 % interval for it, or the range of samples that are too few for one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Median {
     /// The median itself.
@@ -12,6 +16,19 @@ pub struct Median {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Of so many samples.
+    pub samples: usize,
+}
+
+impl fmt::Display for Median {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(3);
+        write!(f, "{:.digits$}", self.value)?;
+        if self.samples >= LEAST_FOR_INTERVAL {
+            write!(f, " [{:.digits$}, {:.digits$}]", self.low, self.high)?;
+        }
+        Ok(())
+    }
 }
 
 impl Median {
@@ -22,12 +39,17 @@ impl Median {
         let n = sorted.len();
         let value = f64::midpoint(*sorted.get(n.checked_sub(1)? / 2)?, *sorted.get(n / 2)?);
         let outer = ranks_outside(n);
-        Some(Self { value, low: sorted[outer], high: sorted[n - 1 - outer] })
+        Some(Self { value, low: sorted[outer], high: sorted[n - 1 - outer], samples: n })
     }
 
-    /// Half the width of the interval, as a part of the median.
+    /// What there is without a sample.
+    pub fn nothing() -> Self {
+        Self { value: 0.0, low: 0.0, high: 0.0, samples: 0 }
+    }
+
+    /// Half the width of the interval, as a part of the median; infinite where there is none.
     pub fn uncertainty(self) -> f64 {
-        if self.value == 0.0 {
+        if self.value == 0.0 || self.samples < LEAST_FOR_INTERVAL {
             f64::INFINITY
         } else {
             (self.high - self.low) / 2.0 / self.value.abs()
@@ -36,7 +58,7 @@ impl Median {
 }
 
 /// How many samples can be left out at each end, so that the rest still covers the median in 95 of 100 cases.
-/// With fewer than six samples nothing can be left out (and the coverage is less than that).
+/// With fewer than six samples nothing can be left out, and the rest covers it less often.
 fn ranks_outside(n: usize) -> usize {
     // P(at most k of n fair coins fall heads), summed until it passes 2.5 %.
     let mut term = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
@@ -101,7 +123,19 @@ mod tests {
             assert_eq!(ranks_outside(n) + 1, rank, "n = {n}");
         }
         let median = Median::of(&(1..=9).map(f64::from).collect::<Vec<_>>());
-        assert_eq!(median, Some(Median { value: 5.0, low: 2.0, high: 8.0 }));
+        assert_eq!(median, Some(Median { value: 5.0, low: 2.0, high: 8.0, samples: 9 }));
+    }
+
+    /// Five equal samples look certain; that they cover the median has a chance of 94 %.
+    #[test]
+    fn few_samples_have_no_interval() {
+        let (five, six) = (Median::of(&[1.0; 5]), Median::of(&[1.0; 6]));
+        let (Some(five), Some(six)) = (five, six) else { unreachable!("there are samples") };
+        assert_eq!(five.to_string(), "1.000");
+        assert_eq!(six.to_string(), "1.000 [1.000, 1.000]");
+        assert!(five.uncertainty().is_infinite() && close(six.uncertainty(), 0.0));
+        assert!(2.0 * 0.5_f64.powi(LEAST_FOR_INTERVAL as i32) <= 0.05);
+        assert!(2.0 * 0.5_f64.powi(LEAST_FOR_INTERVAL as i32 - 1) > 0.05);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::client::{Client, Finished};
 use super::estimate::{Enough, Median};
 use super::run::Recorder;
 use super::server::{Server, Stats};
-use crate::report::model::{LargeRound, Settings};
+use crate::report::model::{LEAST_FOR_INTERVAL, LargeRound, Settings};
 
 /// The comparison goes on until the median of the ratios is known this well.
 const UNCERTAINTY: f64 = 0.015;
@@ -90,8 +90,9 @@ pub fn compare(
     watch: &mut dyn FnMut(u64),
 ) -> Result<Compared, RegressError> {
     let (least, most) = settings.large_rounds;
-    // Where nothing ages there is nothing to find: a few pairs show that.
-    let (least, most) = if recorder.old { (least, most) } else { (least.min(3), most.min(3)) };
+    // Where nothing ages there is nothing to find: the fewest pairs that have an interval show that.
+    let few = LEAST_FOR_INTERVAL as u64;
+    let (least, most) = if recorder.old { (least, most) } else { (least.min(few), most.min(few)) };
     let enough = Enough { least, most, uncertainty: UNCERTAINTY };
     let mut fresh = Side::start(twin, settings)?;
     let mut after = Side::start(recorder.server, settings)?;
@@ -116,7 +117,7 @@ pub fn compare(
         Ok(())
     })?;
     let end = recorder.server.stats()?;
-    let ratio = Median::of(&ratios).unwrap_or(Median { value: 0.0, low: 0.0, high: 0.0 });
+    let ratio = Median::of(&ratios).unwrap_or(Median::nothing());
     Ok(Compared {
         fresh: fresh.rounds,
         after: after.rounds,

@@ -23,7 +23,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::load::share;
-use crate::report::model::{Cure, Report, Settings};
+use crate::report::model::{Cure, LEAST_FOR_INTERVAL, Report, Settings};
 use crate::report::{self, ReportError};
 use crate::serve::threads::{NoRoom, Threads, check_room};
 use estimate::Enough;
@@ -241,9 +241,9 @@ fn finish(report: &Report, out: &Path, json: bool) -> Result<ExitCode, RegressEr
 fn settings(arguments: &RegressArguments) -> Settings {
     let full = arguments.full;
     let large_rounds = match (arguments.rounds, full) {
-        (Some(most), _) => (most.min(5), most),
+        (Some(most), _) => (most.min(LEAST_FOR_INTERVAL as u64), most),
         (None, false) => (7, 15),
-        (None, true) => (3, 6),
+        (None, true) => (LEAST_FOR_INTERVAL as u64, 8),
     };
     let pairs = match arguments.pairs {
         Some(most) => (most.min(15), most),

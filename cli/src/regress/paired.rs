@@ -140,17 +140,11 @@ fn one(
     }
     server.cure(BASELINE)?;
     let client = client.finish()?;
-    let ratio = Median::of(&ratios).unwrap_or(Median { value: 0.0, low: 0.0, high: 0.0 });
+    let ratio = Median::of(&ratios).unwrap_or(Median::nothing());
     let median = |cost: fn(&Quad) -> f64| {
         Median::of(&samples.iter().map(cost).collect::<Vec<_>>()).map_or(0.0, |median| median.value)
     };
-    progress.done(&format!(
-        "{:.3} [{:.3}, {:.3}], {} quads",
-        ratio.value,
-        ratio.low,
-        ratio.high,
-        ratios.len()
-    ));
+    progress.done(&format!("{ratio:.3}, {} quads", ratio.samples));
     Ok(Paired {
         line: line.name.clone(),
         cure,

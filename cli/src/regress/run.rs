@@ -50,13 +50,11 @@ pub fn run(
     recorder.sample("after", &server.states()?);
     let (fresh, after) = (&compared.fresh, &compared.after);
     progress.done(&format!(
-        "{:.0} MB/s, fresh {:.0}, {:.2} [{:.2}, {:.2}] ({} pairs)",
+        "{:.0} MB/s, fresh {:.0}, {:.2} ({} pairs)",
         large::median(after, |round| round.mb_s),
         large::median(fresh, |round| round.mb_s),
-        compared.ratio.value,
-        compared.ratio.low,
-        compared.ratio.high,
-        after.len()
+        compared.ratio,
+        compared.ratio.samples
     ));
 
     let growth = recorder.growth.into_inner().unwrap_or_else(PoisonError::into_inner);

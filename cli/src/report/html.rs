@@ -148,7 +148,7 @@ fn paired(report: &Report) -> String {
     let rows = report.paired.iter().map(|pair| {
         format!(
             "<tr><td>{}</td><td>{}{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n\">{:.3}</td><td class=\"n\">{:.3} to {:.3}</td><td class=\"n\">{}</td></tr>\n",
+             <td class=\"n\">{:.3}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
             escaped(&pair.line),
             swatch(pair.cure),
             pair.cure,
@@ -157,8 +157,7 @@ fn paired(report: &Report) -> String {
             cost(pair.cure_cost, &pair.metric),
             cost(pair.baseline_cost, &pair.metric),
             pair.ratio,
-            pair.ratio_low,
-            pair.ratio_high,
+            pair.interval().map_or("-".into(), |(low, high)| format!("{low:.3} to {high:.3}")),
             pair.samples.len()
         )
     });

@@ -137,8 +137,10 @@ pub fn cost(pairs: &[Paired]) -> Result<String, ReportError> {
                 [(0.0, middle - 0.3), (pair.ratio, middle + 0.3)],
                 colour.filled(),
             )])?;
-            let interval = [(pair.ratio_low, middle), (pair.ratio_high, middle)];
-            chart.draw_series([PathElement::new(interval, INK.stroke_width(2))])?;
+            if let Some((low, high)) = pair.interval() {
+                let interval = [(low, middle), (high, middle)];
+                chart.draw_series([PathElement::new(interval, INK.stroke_width(2))])?;
+            }
             let label = format!("{:.3}", pair.ratio);
             let inside = ("sans-serif", 13, &WHITE).into_text_style(area).pos(position(HPos::Left));
             chart.draw_series([Text::new(label, (most * 0.01, middle), inside)])?;

@@ -170,7 +170,7 @@ fn paired(pairs: &[Paired]) -> Table {
             cost(pair.cure_cost, &pair.metric),
             cost(pair.baseline_cost, &pair.metric),
             format!("{:.3}", pair.ratio),
-            format!("[{:.3}, {:.3}]", pair.ratio_low, pair.ratio_high),
+            pair.interval().map_or("-".into(), |(low, high)| format!("[{low:.3}, {high:.3}]")),
             pair.samples.len().to_string(),
         ]);
     }
@@ -276,6 +276,15 @@ mod tests {
         {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn too_few_samples_show_no_interval() {
+        let mut report = example::report();
+        for pair in &mut report.paired {
+            pair.samples.truncate(5);
+        }
+        assert!(!text(&report).contains("[1.950, 2.080]"));
     }
 
     #[test]
