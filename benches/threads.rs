@@ -6,18 +6,18 @@
 //! others as ratios to it, from interleaved rounds; medians. Each line runs in a process of its own.
 
 use std::process::{Command, ExitCode};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use sslsweep::hygiene::{Guard, Release, Task};
 use sslsweep::libcrypto::Library;
+use sslsweep_libssl::idle::Idle;
 use sslsweep_libssl::{LineFiles, lines};
 
 const ROUNDS: usize = 9;
 const ROUND: Duration = Duration::from_millis(40);
 const IDLE_THREADS: usize = 2000;
-const IDLE_STACK: usize = 64 * 1024;
 /// Names the line that a child process is to measure.
 const LINE: &str = "SSLSWEEP_BENCH_LINE";
 
@@ -61,8 +61,9 @@ fn each_line() -> Outcome {
 fn measure(name: &str) -> Outcome {
     let library = LineFiles::named(name)?.load()?.library();
     table(name, library, 0);
-    idle(library)?;
+    let idle = Idle::start(library, IDLE_THREADS)?;
     table(name, library, IDLE_THREADS);
+    drop(idle);
     Ok(())
 }
 
@@ -126,23 +127,6 @@ fn task(library: &Library, end: End) {
             raise();
         }
     }
-}
-
-/// Starts threads that have a state and rest until the process ends.
-fn idle(library: &'static Library) -> Outcome {
-    let ready = Arc::new(Barrier::new(IDLE_THREADS + 1));
-    for _ in 0..IDLE_THREADS {
-        let ready = Arc::clone(&ready);
-        std::thread::Builder::new().stack_size(IDLE_STACK).spawn(move || {
-            library.clear();
-            ready.wait();
-            loop {
-                std::thread::park();
-            }
-        })?;
-    }
-    ready.wait();
-    Ok(())
 }
 
 fn median(mut samples: Vec<f64>) -> f64 {

@@ -16,6 +16,7 @@ mod context;
 mod elf;
 pub mod exercise;
 pub mod faults;
+pub mod idle;
 mod lines;
 mod load;
 mod memory;
