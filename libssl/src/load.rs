@@ -78,7 +78,7 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// What the library needs is loaded already under that name, from another file.
-    #[error("{} needs {name}, and this process has another {name} already ({}); a process can hold one library of a name: use another process", path.display(), loaded.display())]
+    #[error("{} needs {name}, and this process has another {name} already ({}); a process can hold one library of a name: give the {name} that belongs to it, or use another process", path.display(), loaded.display())]
     NameTaken {
         /// The library that was to be loaded.
         path: PathBuf,
@@ -114,7 +114,7 @@ pub enum LoadError {
         used: PathBuf,
     },
     /// The libcrypto was loaded, and sslsweep cannot drive it.
-    #[error("{} cannot be driven: {reason}", path.display())]
+    #[error("{} cannot be driven: {reason}; docs/binding.md says what sslsweep can drive", path.display())]
     NotBound {
         /// The libcrypto, or the libssl if its libcrypto was not found.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum LoadError {
         reason: String,
     },
     /// The library's own initialisation failed.
-    #[error("{} does not initialise: {reason}", path.display())]
+    #[error("{} does not initialise: {reason}; try it in a process of its own, with OPENSSL_CONF=/dev/null", path.display())]
     Initialise {
         /// The libssl.
         path: PathBuf,
@@ -419,7 +419,7 @@ fn initialise(symbols: &Symbols, libssl: &Path) -> Result<(), LoadError> {
     if unsafe { init(LOAD_SSL_STRINGS | NO_ATEXIT, std::ptr::null()) } == 1 {
         return Ok(());
     }
-    let reason = "OPENSSL_init_ssl failed; is its configuration file (OPENSSL_CONF) in order?";
+    let reason = "OPENSSL_init_ssl failed, and its configuration file may be why";
     Err(LoadError::Initialise { path: libssl.to_path_buf(), reason: reason.to_owned() })
 }
 
