@@ -11,7 +11,7 @@ help:
 	@echo 'make setup   install what is missing: Debian packages, rustfmt and clippy, the OpenSSL lines'
 	@echo 'make demo    the large-after-small regression on real libraries; report in report/'
 	@echo 'make test    all tests'
-	@echo 'make bench   what hygiene costs on each library, and the benchmarks'
+	@echo 'make bench   what hygiene costs on each library, held to its bounds, and the benchmarks'
 	@echo 'make lint    formatting, clippy, shellcheck, documentation'
 
 setup:
@@ -28,7 +28,7 @@ test: setup
 
 bench: setup
 	$(CARGO) build --release --locked --package sslsweep-cli
-	$(target)/release/sslsweep cost
+	$(target)/release/sslsweep cost --check
 	$(CARGO) bench --workspace --all-features --locked
 
 lint: setup
