@@ -1,7 +1,8 @@
 //! Ways in which a task leaves errors on its thread's queue. Each does what programs do every day.
 //!
 //! None of them looks at the queue or clears it. What each leaves differs from release to release;
-//! the tests that use them say what.
+//! the tests that use them say what. Where a library lacks the call they panic, unless they say otherwise:
+//! a test must not pass because nothing was left.
 
 use std::ffi::{CStr, CString, c_int, c_long};
 use std::io::Write;
@@ -11,8 +12,13 @@ use std::ptr::NonNull;
 
 use crate::context::Context;
 use crate::load::Tls;
-use crate::pem::{Source, no_password};
+use crate::pem::{Key, Source, no_password};
 use crate::symbols::{Rsa, Symbols};
+
+/// A call that each release has.
+fn present<F>(call: Option<F>, name: &str) -> F {
+    call.unwrap_or_else(|| panic!("this build of the library has no {name}"))
+}
 
 /// Parses four bytes that are no certificate, as a loop over a PEM file does at its end.
 ///
@@ -39,9 +45,9 @@ pub fn pem_to_its_end(tls: &'static Tls, pem: &[u8]) -> usize {
 /// See [BIO_new_file(3)](https://docs.openssl.org/master/man3/BIO_s_file/).
 #[doc(alias = "BIO_new_file")]
 pub fn sys_miss(tls: &'static Tls) {
+    let open = present(tls.symbols.BIO_new_file, "BIO_new_file");
     // SAFETY: two NUL-terminated texts, which the function only reads.
-    let bio =
-        unsafe { (tls.symbols.BIO_new_file)(c"/nonexistent/sslsweep".as_ptr(), c"r".as_ptr()) };
+    let bio = unsafe { open(c"/nonexistent/sslsweep".as_ptr(), c"r".as_ptr()) };
     debug_assert!(bio.is_null());
 }
 
@@ -66,9 +72,10 @@ pub fn broken_pipe(tls: &'static Tls) {
 /// See [d2i_X509(3)](https://docs.openssl.org/master/man3/d2i_X509/).
 #[doc(alias = "d2i_X509")]
 pub fn certificate_from_garbage(tls: &'static Tls) {
+    let decode = present(tls.symbols.d2i_X509, "d2i_X509");
     let (mut bytes, length) = garbage();
     // SAFETY: nothing to reuse; `bytes` leads to that many readable bytes.
-    let raw = unsafe { (tls.symbols.d2i_X509)(std::ptr::null_mut(), &raw mut bytes, length) };
+    let raw = unsafe { decode(std::ptr::null_mut(), &raw mut bytes, length) };
     debug_assert!(raw.is_null());
 }
 
@@ -77,11 +84,13 @@ pub fn certificate_from_garbage(tls: &'static Tls) {
 /// See [d2i_PKCS12(3)](https://docs.openssl.org/master/man3/d2i_X509/).
 #[doc(alias = "d2i_PKCS12")]
 pub fn pkcs12_from_garbage(tls: &'static Tls) {
+    let decode = present(tls.symbols.d2i_PKCS12, "d2i_PKCS12");
+    let free = present(tls.symbols.PKCS12_free, "PKCS12_free");
     let (mut bytes, length) = garbage();
     // SAFETY: nothing to reuse; `bytes` leads to that many readable bytes.
-    let raw = unsafe { (tls.symbols.d2i_PKCS12)(std::ptr::null_mut(), &raw mut bytes, length) };
+    let raw = unsafe { decode(std::ptr::null_mut(), &raw mut bytes, length) };
     // SAFETY: null, or a store of our own that is freed once.
-    unsafe { (tls.symbols.PKCS12_free)(raw) };
+    unsafe { free(raw) };
 }
 
 /// A sequence that promises more bytes than there are.
@@ -117,8 +126,9 @@ pub fn fetch_unknown_digest(tls: &'static Tls) -> bool {
 /// See [EVP_get_digestbyname(3)](https://docs.openssl.org/master/man3/EVP_DigestInit/).
 #[doc(alias = "EVP_get_digestbyname")]
 pub fn look_up_unknown_digest(tls: &'static Tls) {
+    let look_up = present(tls.symbols.EVP_get_digestbyname, "EVP_get_digestbyname");
     // SAFETY: the name is NUL-terminated; the answer is null or static.
-    let digest = unsafe { (tls.symbols.EVP_get_digestbyname)(UNKNOWN.as_ptr()) };
+    let digest = unsafe { look_up(UNKNOWN.as_ptr()) };
     debug_assert!(digest.is_null());
 }
 
@@ -129,6 +139,7 @@ pub fn look_up_unknown_digest(tls: &'static Tls) {
 pub fn load_verify_locations(context: &mut Context, file: &Path) -> bool {
     let Ok(file) = CString::new(file.as_os_str().as_bytes()) else { return false };
     let load = context.tls.symbols.SSL_CTX_load_verify_locations;
+    let load = present(load, "SSL_CTX_load_verify_locations");
     // SAFETY: the context is live, and `&mut` keeps other threads away from it; the name is
     // NUL-terminated; null means no folder.
     unsafe { load(context.raw.as_ptr(), file.as_ptr(), std::ptr::null()) == 1 }
@@ -141,11 +152,18 @@ pub fn load_verify_locations(context: &mut Context, file: &Path) -> bool {
 /// See [X509_verify(3)](https://docs.openssl.org/master/man3/X509_verify/).
 #[doc(alias = "X509_verify")]
 pub fn verify_signature(tls: &'static Tls, certificate: &[u8], signer: &[u8]) -> bool {
+    let public_key = present(tls.symbols.X509_get_pubkey, "X509_get_pubkey");
+    let verify = present(tls.symbols.X509_verify, "X509_verify");
     let read = |pem| Source::new(tls, pem)?.certificate();
     let (Some(certificate), Some(signer)) = (read(certificate), read(signer)) else {
         return false;
     };
-    signer.public_key().is_some_and(|key| certificate.is_signed_by(&key))
+    // SAFETY: the certificate is live.
+    let key = unsafe { public_key(signer.raw.as_ptr()) };
+    // SAFETY: the reference that the call gave, which is ours.
+    let Some(key) = (unsafe { Key::from_raw(tls, key) }) else { return false };
+    // SAFETY: certificate and key are live and of one library; both are only read.
+    unsafe { verify(certificate.raw.as_ptr(), key.raw.as_ptr()) == 1 }
 }
 
 /// RSA_PKCS1_PADDING.

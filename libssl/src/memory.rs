@@ -170,11 +170,16 @@ impl Wire {
 }
 
 fn halves(tls: &'static Tls, capacity: usize) -> Result<(Wire, Wire), ConnectionError> {
+    let Some(new_pair) = tls.symbols.BIO_new_bio_pair else {
+        return Err(ConnectionError::New {
+            version: tls.version().to_owned(),
+            reason: "this build of it has no BIO_new_bio_pair".to_owned(),
+        });
+    };
     let mut one = std::ptr::null_mut();
     let mut other = std::ptr::null_mut();
     // SAFETY: both places are writable; the two BIOs that it makes are ours.
-    let made =
-        unsafe { (tls.symbols.BIO_new_bio_pair)(&raw mut one, capacity, &raw mut other, capacity) };
+    let made = unsafe { new_pair(&raw mut one, capacity, &raw mut other, capacity) };
     match (NonNull::new(one), NonNull::new(other)) {
         (Some(one), Some(other)) if made == 1 => {
             Ok((Wire { tls, raw: one }, Wire { tls, raw: other }))

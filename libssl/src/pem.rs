@@ -62,23 +62,6 @@ pub(crate) struct Certificate {
     pub(crate) raw: NonNull<X509>,
 }
 
-impl Certificate {
-    /// See [X509_get_pubkey(3)](https://docs.openssl.org/master/man3/X509_get_pubkey/).
-    pub(crate) fn public_key(&self) -> Option<Key> {
-        // SAFETY: the certificate is live; the reference that the call gives is ours.
-        let raw = unsafe { (self.tls.symbols.X509_get_pubkey)(self.raw.as_ptr()) };
-        Some(Key { tls: self.tls, raw: NonNull::new(raw)? })
-    }
-
-    /// Whether `signer` has signed it.
-    ///
-    /// See [X509_verify(3)](https://docs.openssl.org/master/man3/X509_verify/).
-    pub(crate) fn is_signed_by(&self, signer: &Key) -> bool {
-        // SAFETY: certificate and key are live and of one library; both are only read.
-        unsafe { (self.tls.symbols.X509_verify)(self.raw.as_ptr(), signer.raw.as_ptr()) == 1 }
-    }
-}
-
 impl Drop for Certificate {
     fn drop(&mut self) {
         // SAFETY: our own reference, given back once.
@@ -107,6 +90,15 @@ impl Key {
                 std::ptr::null_mut(),
             )
         };
+        // SAFETY: the reference that the call gave, which is ours.
+        unsafe { Self::from_raw(tls, raw) }
+    }
+
+    /// Owns a key; `None` for null.
+    ///
+    /// # Safety
+    /// `raw` is null, or a key of the library `tls` with a reference that nobody else gives back.
+    pub(crate) unsafe fn from_raw(tls: &'static Tls, raw: *mut Pkey) -> Option<Self> {
         Some(Self { tls, raw: NonNull::new(raw)? })
     }
 }

@@ -92,8 +92,6 @@ symbols! {
         SSL_CTX_check_private_key: unsafe extern "C" fn(*const SslCtx) -> c_int;
         SSL_CTX_free: unsafe extern "C" fn(*mut SslCtx);
         SSL_CTX_get_cert_store: unsafe extern "C" fn(*const SslCtx) -> *mut X509Store;
-        SSL_CTX_load_verify_locations: unsafe extern "C" fn(
-            *mut SslCtx, *const c_char, *const c_char) -> c_int;
         SSL_CTX_new: unsafe extern "C" fn(*const Method) -> *mut SslCtx;
         SSL_CTX_set_cipher_list: unsafe extern "C" fn(*mut SslCtx, *const c_char) -> c_int;
         SSL_CTX_set_verify: unsafe extern "C" fn(
@@ -119,9 +117,6 @@ symbols! {
         // libcrypto
         BIO_ctrl: unsafe extern "C" fn(*mut Bio, c_int, c_long, *mut c_void) -> c_long;
         BIO_free: unsafe extern "C" fn(*mut Bio) -> c_int;
-        BIO_new_bio_pair: unsafe extern "C" fn(
-            *mut *mut Bio, usize, *mut *mut Bio, usize) -> c_int;
-        BIO_new_file: unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Bio;
         BIO_new_mem_buf: unsafe extern "C" fn(*const c_void, c_int) -> *mut Bio;
         BIO_read: unsafe extern "C" fn(*mut Bio, *mut c_void, c_int) -> c_int;
         BIO_write: unsafe extern "C" fn(*mut Bio, *const c_void, c_int) -> c_int;
@@ -132,19 +127,12 @@ symbols! {
         ERR_pop_to_mark: unsafe extern "C" fn() -> c_int;
         ERR_set_mark: unsafe extern "C" fn() -> c_int;
         EVP_PKEY_free: unsafe extern "C" fn(*mut Pkey);
-        EVP_get_digestbyname: unsafe extern "C" fn(*const c_char) -> *const Digest;
         PEM_read_bio_PrivateKey: unsafe extern "C" fn(
             *mut Bio, *mut *mut Pkey, Option<PasswordCallback>, *mut c_void) -> *mut Pkey;
         PEM_read_bio_X509: unsafe extern "C" fn(
             *mut Bio, *mut *mut X509, Option<PasswordCallback>, *mut c_void) -> *mut X509;
-        PKCS12_free: unsafe extern "C" fn(*mut Pkcs12);
         X509_STORE_add_cert: unsafe extern "C" fn(*mut X509Store, *mut X509) -> c_int;
         X509_free: unsafe extern "C" fn(*mut X509);
-        X509_get_pubkey: unsafe extern "C" fn(*mut X509) -> *mut Pkey;
-        X509_verify: unsafe extern "C" fn(*mut X509, *mut Pkey) -> c_int;
-        d2i_PKCS12: unsafe extern "C" fn(
-            *mut *mut Pkcs12, *mut *const u8, c_long) -> *mut Pkcs12;
-        d2i_X509: unsafe extern "C" fn(*mut *mut X509, *mut *const u8, c_long) -> *mut X509;
     }
     // On each release so far; deprecated since 3.0, and missing in builds without deprecated calls.
     since "0.9.0" {
@@ -186,6 +174,21 @@ symbols! {
         SSL_CTX_set_max_proto_version: unsafe extern "C" fn(*mut SslCtx, u16) -> c_int;
         SSL_CTX_set_min_proto_version: unsafe extern "C" fn(*mut SslCtx, u16) -> c_int;
         SSL_CTX_set_mode: unsafe extern "C" fn(*mut SslCtx, c_uint) -> c_uint;
+    }
+    // For `faults` and connections in memory: on each release, and no server needs them.
+    since "0.9.6" {
+        SSL_CTX_load_verify_locations: unsafe extern "C" fn(
+            *mut SslCtx, *const c_char, *const c_char) -> c_int;
+        BIO_new_bio_pair: unsafe extern "C" fn(
+            *mut *mut Bio, usize, *mut *mut Bio, usize) -> c_int;
+        BIO_new_file: unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Bio;
+        EVP_get_digestbyname: unsafe extern "C" fn(*const c_char) -> *const Digest;
+        PKCS12_free: unsafe extern "C" fn(*mut Pkcs12);
+        X509_get_pubkey: unsafe extern "C" fn(*mut X509) -> *mut Pkey;
+        X509_verify: unsafe extern "C" fn(*mut X509, *mut Pkey) -> c_int;
+        d2i_PKCS12: unsafe extern "C" fn(
+            *mut *mut Pkcs12, *mut *const u8, c_long) -> *mut Pkcs12;
+        d2i_X509: unsafe extern "C" fn(*mut *mut X509, *mut *const u8, c_long) -> *mut X509;
     }
     // For `exercise`: no server needs them.
     since "0.9.7" {
