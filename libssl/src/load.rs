@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use sslsweep::libcrypto::locking::{self, LockingError, Locks};
 use sslsweep::libcrypto::{self, Library, memory};
 use sslsweep::sys::dl::Handle;
+use sslsweep::sys::elf::{Class, ElfError, Kind, Machine};
 use sslsweep::sys::objects;
 
 use crate::elf;
@@ -55,28 +56,37 @@ pub enum LoadError {
         /// What does not fit.
         reason: String,
     },
-    /// A 32-bit library in a 64-bit program.
-    #[error("{} is a 32-bit library (ELF class 32) and this program is 64-bit; give the 64-bit build of it", path.display())]
+    /// A 32-bit library for a 64-bit program, or the other way round.
+    #[error("{} is a {found} library and this program is {wanted}; give the {wanted} build of it", path.display())]
     WrongClass {
         /// What was asked for.
         path: PathBuf,
+        /// The file's word size.
+        found: Class,
+        /// The program's.
+        wanted: Class,
     },
     /// A library for another processor.
-    #[error("{} is for another machine (ELF machine {found}, this program is {expected}); give the build for {}", path.display(), std::env::consts::ARCH)]
+    #[error("{} is built for {found} and this program for {wanted}; give the build for {}", path.display(), std::env::consts::ARCH)]
     WrongMachine {
         /// What was asked for.
         path: PathBuf,
-        /// e_machine of the file.
-        found: u16,
-        /// e_machine of this program.
-        expected: u16,
+        /// The file's machine.
+        found: Machine,
+        /// The program's.
+        wanted: Machine,
     },
     /// A program or an object file.
-    #[error("{} is an ELF file but not a shared object; give the .so", path.display())]
+    #[error("{} is {found}, not a shared object; give the .so", path.display())]
     NotShared {
         /// What was asked for.
         path: PathBuf,
+        /// What it is.
+        found: Kind,
     },
+    /// Something else is wrong with the file.
+    #[error(transparent)]
+    Elf(ElfError),
     /// What the library needs is loaded already under that name, from another file.
     #[error("{} needs {name}, and this process has another {name} already ({}); a process can hold one library of a name: give the {name} that belongs to it, or use another process", path.display(), loaded.display())]
     NameTaken {
