@@ -95,11 +95,15 @@ fn three_lines_four_cures() -> Fallible {
             assert_eq!(run["false_closes"], 0, "{line}");
         }
     }
-    for (line, metric) in
-        [("1.1.1", "us_per_request"), ("3.0", "ms_per_mb"), ("3.0", "us_per_handshake")]
-    {
+    for (line, cure, metric) in [
+        ("1.1.1", "sweep", "us_per_request"),
+        ("1.1.1", "sweep", "us_per_handshake"),
+        ("3.0", "sweep", "ms_per_mb"),
+        ("3.0", "release-every-task", "us_per_handshake"),
+    ] {
         let mut all = report["paired"].as_array().into_iter().flatten();
-        let pair = all.find(|pair| pair["line"] == line && pair["metric"] == metric);
+        let pair = all
+            .find(|pair| pair["line"] == line && pair["cure"] == cure && pair["metric"] == metric);
         assert!(pair.is_some_and(|pair| pair["ratio"].as_f64() > Some(0.0)), "{line} {metric}");
     }
     let verdicts = &report["verdicts"];

@@ -277,7 +277,8 @@ fn comparisons(line: &Line, cures: &[Cure], settings: &Settings) -> Vec<Vec<Comp
     if cures.contains(&Cure::Sweep) {
         let enough = Enough { least, most, uncertainty: 0.003 };
         let comparison = |metric| Comparison { cure: Cure::Sweep, metric, idle_threads: 0, enough };
-        groups.push(vec![comparison(Metric::Request), comparison(Metric::Megabyte)]);
+        let metrics = [Metric::Request, Metric::Handshake, Metric::Megabyte];
+        groups.push(metrics.map(comparison).to_vec());
     }
     if cures.contains(&Cure::ReleaseEveryTask) {
         // The effect is tens of per cent: fewer quads are enough.

@@ -46,7 +46,7 @@ pub const THREADS: Threads = Threads::Pool { least: 8, most: 8 };
 /// All cures are compared with doing nothing.
 const BASELINE: Cure = Cure::None;
 /// Longest time for one comparison, unless the least number of quads takes longer.
-const BUDGET: Duration = Duration::from_secs(10);
+const BUDGET: Duration = Duration::from_secs(6);
 
 impl Metric {
     /// Its name in the report.

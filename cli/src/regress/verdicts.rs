@@ -28,7 +28,11 @@ pub fn judge(runs: &[Run], paired: &[Paired]) -> Vec<Verdict> {
         }
     }
     for pair in paired.iter().filter(|pair| pair.cure == Cure::Sweep) {
-        let metric = if pair.metric == "ms_per_mb" { "MB" } else { "request" };
+        let metric = match &*pair.metric {
+            "ms_per_mb" => "MB",
+            "us_per_handshake" => "request on a new connection",
+            _ => "request",
+        };
         verdicts.push(verdict(
             format!("{}: server CPU per {metric}, sweep over none", pair.line),
             pair.ratio <= OVERHEAD,
@@ -176,7 +180,7 @@ mod tests {
     fn everything_holds_in_the_example() {
         let report = example::report();
         assert_eq!(failing(&report.runs, &report.paired), [""; 0]);
-        assert_eq!(judge(&report.runs, &report.paired).len(), 5 + 4 + 6 + 1);
+        assert_eq!(judge(&report.runs, &report.paired).len(), 5 + 6 + 6 + 1);
     }
 
     #[test]
@@ -232,8 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn overhead_is_judged_per_request_and_per_mb() {
-        for metric in ["us_per_request", "ms_per_mb"] {
+    fn overhead_is_judged_per_request_per_handshake_and_per_mb() {
+        for metric in ["us_per_request", "us_per_handshake", "ms_per_mb"] {
             let mut report = example::report();
             let pair = report
                 .paired

@@ -151,6 +151,7 @@ fn paired(line: &str) -> Vec<Paired> {
     };
     vec![
         pair(Cure::Sweep, "us_per_request", 0, 1.003, 61.2),
+        pair(Cure::Sweep, "us_per_handshake", 0, 1.004, 590.0),
         pair(Cure::Sweep, "ms_per_mb", 0, 0.999, 1.214),
         pair(Cure::ReleaseEveryTask, "us_per_request", 2_000, 2.0, 61.2),
         pair(Cure::ReleaseEveryTask, "us_per_handshake", 2_000, 1.04, 590.0),
