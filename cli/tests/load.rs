@@ -2,8 +2,10 @@
 
 mod standin;
 
-use std::process::{Command, Output, Stdio};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use rustls::version::{TLS12, TLS13};
 use serde_json::Value;
@@ -40,8 +42,14 @@ fn shares_are_exact() -> Result<(), Failure> {
     assert_eq!(done["false_closes"], 0);
     assert_eq!(done["protocols"]["TLSv1_3"], 40);
     assert_eq!(server.seen.chunked.load(Relaxed), 100);
-    assert!(server.seen.broken.load(Relaxed) >= 15, "misbehaving clients were met");
-    Ok(())
+    // Its threads may still be counting when the client has ended.
+    for _ in 0..6_000 {
+        if server.seen.broken.load(Relaxed) >= 15 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{} misbehaving clients were met", server.seen.broken.load(Relaxed));
 }
 
 #[test]
@@ -62,6 +70,20 @@ fn a_false_close_is_counted_and_nothing_is_lost() -> Result<(), Failure> {
     assert_eq!(done["requests"], 90);
     assert!(done["false_closes"].as_u64() >= Some(9), "{done}");
     assert_eq!(done["false_closes"], done["retries"]);
+    Ok(())
+}
+
+/// A client that will cut its body has a healthy handshake first.
+#[test]
+fn a_handshake_that_the_server_ends_is_a_false_close_whoever_comes() -> Result<(), Failure> {
+    // The fifth connection is that of the one that cuts its body.
+    let faults = Faults { hang_up_on: Some(5), ..Faults::default() };
+    let server = Standin::start(faults, &[&TLS13])?;
+    let options = "--threads 1 --requests 4 --misbehave 1 --new-connections 0";
+    let (output, done) = load(&server, "small", options)?;
+    assert!(output.status.success(), "{done}");
+    assert_eq!((&done["closes_in_handshake"], &done["retries"]), (&1.into(), &0.into()), "{done}");
+    assert_eq!(done["misbehaved"], 4);
     Ok(())
 }
 
@@ -127,42 +149,66 @@ fn large_rounds_are_timed_one_by_one() -> Result<(), Failure> {
     Ok(())
 }
 
+/// A client that runs a round for each order.
+struct Stepped {
+    child: Child,
+    orders: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Stepped {
+    fn start(server: &Standin, options: &str) -> Result<Self, Failure> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sslsweep"))
+            .args(["load", "small", "--step", "--address", &server.address, "--certificate"])
+            .arg(&server.certificate)
+            .args(options.split_whitespace())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let orders = child.stdin.take().ok_or("no stdin")?;
+        let lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+        Ok(Self { child, orders, lines })
+    }
+
+    fn round(&mut self) -> Result<Value, Failure> {
+        writeln!(self.orders, "go")?;
+        let mut lines = self.lines.by_ref().map_while(Result::ok);
+        let round = lines.find(|line| line.contains("\"round\"")).ok_or("no round")?;
+        Ok(serde_json::from_str(&round)?)
+    }
+
+    fn finish(mut self) -> Result<Value, Failure> {
+        drop(self.orders);
+        let last = self.lines.map_while(Result::ok).last().ok_or("no last line")?;
+        let done = serde_json::from_str(&last)?;
+        assert!(self.child.wait()?.success(), "{done}");
+        Ok(done)
+    }
+}
+
 #[test]
 fn rounds_on_demand() -> Result<(), Failure> {
-    use std::io::{BufRead, BufReader, Write};
     let server = Standin::start(Faults::default(), &[&TLS13])?;
-    let mut child = Command::new(env!("CARGO_BIN_EXE_sslsweep"))
-        .args([
-            "load",
-            "small",
-            "--step",
-            "--threads",
-            "2",
-            "--requests",
-            "10",
-            "--address",
-            &server.address,
-        ])
-        .arg("--certificate")
-        .arg(&server.certificate)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let mut orders = child.stdin.take().ok_or("no stdin")?;
-    let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+    let mut client = Stepped::start(&server, "--threads 2 --requests 10")?;
     for _ in 0..3 {
-        writeln!(orders, "go")?;
-        let round = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find(|line| line.contains("\"round\""))
-            .ok_or("no round")?;
-        assert_eq!(serde_json::from_str::<Value>(&round)?["requests"], 10);
+        assert_eq!(client.round()?["requests"], 10);
     }
-    drop(orders);
-    let done: Value =
-        serde_json::from_str(&lines.map_while(Result::ok).last().ok_or("no last line")?)?;
-    assert_eq!(done["requests"], 30);
-    assert!(child.wait()?.success(), "{done}");
+    assert_eq!(client.finish()?["requests"], 30);
+    Ok(())
+}
+
+/// No request follows that could fail on it.
+#[test]
+fn a_server_that_leaves_after_the_last_answer_is_noticed() -> Result<(), Failure> {
+    for (leave_after, false_closes) in [(None, 0), (Some(10), 1)] {
+        let server = Standin::start(Faults { leave_after, ..Faults::default() }, &[&TLS13])?;
+        let mut client = Stepped::start(&server, "--threads 1 --requests 10")?;
+        client.round()?;
+        while server.seen.left.load(Relaxed) < false_closes {
+            std::thread::yield_now();
+        }
+        let done = client.finish()?;
+        assert_eq!((&done["false_closes"], &done["retries"]), (&false_closes.into(), &0.into()));
+    }
     Ok(())
 }

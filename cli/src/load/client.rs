@@ -8,6 +8,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -200,11 +202,32 @@ impl Connection {
         cut(self.socket, reset)
     }
 
-    /// Says goodbye as a well-behaved client does.
-    pub fn close(mut self) {
+    /// Says goodbye as a well-behaved client does; `false` if the server had ended the connection before.
+    pub fn close(mut self) -> bool {
+        let lives = !self.has_ended();
         self.tls.send_close_notify();
         // The server may have gone already: nothing of this run depends on the goodbye.
         let _ = self.tls.complete_io(&mut self.socket);
+        lives
+    }
+
+    /// Whether the server has ended it, by what has arrived up to now. Waits for nothing.
+    fn has_ended(&mut self) -> bool {
+        loop {
+            let look = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+            match rustix::net::recv(&self.socket, &mut [0; 1], look) {
+                Err(Errno::AGAIN) => return false,
+                Err(Errno::INTR) => continue,
+                Ok((0, _)) | Err(_) => return true,
+                // Session tickets, or an alert.
+                Ok(_) => {}
+            }
+            if !self.tls.read_tls(&mut self.socket).is_ok_and(|bytes| bytes > 0)
+                || !self.tls.process_new_packets().is_ok_and(|state| !state.peer_has_closed())
+            {
+                return true;
+            }
+        }
     }
 
     fn head(&mut self, length: u64, chunked: bool) {

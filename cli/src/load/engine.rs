@@ -83,14 +83,6 @@ struct Slot {
     latency: Histogram<u64>,
 }
 
-impl Slot {
-    fn close(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            connection.close();
-        }
-    }
-}
-
 impl Engine {
     /// Prepares a run.
     pub fn new(plan: Plan, target: Target, seed: u64) -> Self {
@@ -149,7 +141,7 @@ impl Engine {
         }
         let round = Round::new(delivered, self.counts.bytes.load(Relaxed) - bytes, seconds, cpu);
         if self.plan.connect_first && self.plan.new_connections > 0.0 {
-            slots.iter_mut().for_each(Slot::close);
+            slots.iter_mut().for_each(|slot| self.close(slot));
         }
         lock(&self.rounds).push(round.clone());
         round
@@ -184,7 +176,7 @@ impl Engine {
     pub fn finish(&self) -> Done {
         let mut latency = histogram();
         for mut slot in std::mem::take(&mut *lock(&self.slots)) {
-            slot.close();
+            self.close(&mut slot);
             // Same bounds on both sides: adding cannot fail.
             let _ = latency.add(&slot.latency);
         }
@@ -216,6 +208,13 @@ impl Engine {
             latency_us: Latency::of(&latency),
             protocols: std::mem::take(&mut *lock(&self.protocols)),
             rounds,
+        }
+    }
+
+    /// Closes the slot's connection, and counts it if the server was first: nobody has asked it to.
+    fn close(&self, slot: &mut Slot) {
+        if slot.connection.take().is_some_and(|connection| !connection.close()) {
+            self.counts.closes_in_request.fetch_add(1, Relaxed);
         }
     }
 
@@ -259,7 +258,12 @@ impl Engine {
         if let Some(n) = self.bad.mark(index) {
             let number = base / self.plan.requests.max(1) * self.bad.marked() + n;
             match misbehave(&self.target, &self.bodies, number, self.plan.body) {
-                Ok(()) => self.counts.misbehaved.fetch_add(1, Relaxed),
+                Ok(met) => {
+                    if let Some(fault) = &met {
+                        self.count(fault, &self.counts.closes_in_handshake);
+                    }
+                    self.counts.misbehaved.fetch_add(1, Relaxed)
+                }
                 Err(fault) => self.error(format!("misbehaving client {number}: {fault}")),
             };
         }
@@ -285,7 +289,7 @@ impl Engine {
                 let saved =
                     self.credit.fetch_update(Relaxed, Relaxed, |credit| credit.checked_sub(1));
                 if saved.is_err() {
-                    slot.close();
+                    self.close(slot);
                 }
             }
             None if !due && !slot.opened => {
@@ -335,7 +339,8 @@ impl Engine {
         if keep {
             slot.connection = Some(connection);
         } else {
-            connection.close();
+            // The server has said that it would end it.
+            let _ = connection.close();
         }
         Ok(())
     }

@@ -37,26 +37,34 @@ impl Kind {
     }
 }
 
-/// Lets misbehaving client number `n` do its worst.
+/// Lets misbehaving client number `n` do its worst. What the server did to it while it still behaved is given
+/// back: until a client cuts its body, it is as good as any.
 ///
 /// # Errors
-/// Only when the server could not be reached at all: a server that cuts such a client off is right.
-pub fn misbehave(target: &Target, bodies: &Bodies, n: u64, length: u64) -> Result<(), Fault> {
+/// When the server could not be reached at all (a server that cuts a misbehaving client off is right), or does
+/// not answer.
+pub fn misbehave(
+    target: &Target,
+    bodies: &Bodies,
+    n: u64,
+    length: u64,
+) -> Result<Option<Fault>, Fault> {
     // Turns of the variants are independent of the turns of the kinds.
     let variant = n / 4;
     match Kind::turn(n) {
         Kind::Garbage => speak(target.tcp()?, garbage(variant)),
         Kind::RefusedProtocol => speak(target.tcp()?, &old_hello(variant)),
         Kind::CutInHandshake => cut_in_handshake(target, variant % 2 == 1)?,
-        Kind::CutInBody => {
-            // The handshake itself may be cut off by a server whose thread is poisoned; it was going to be cut anyway.
-            if let Ok(connection) = target.connect() {
+        Kind::CutInBody => match target.connect() {
+            Ok(connection) => {
                 let mut body = bodies.body(u64::MAX - n, length);
                 let _ = connection.cut_in_body(&mut body, length, variant % 2 == 1);
             }
-        }
+            Err(closed @ Fault::Closed(_)) => return Ok(Some(closed)),
+            Err(fault) => return Err(fault),
+        },
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Sends `bytes` and waits for the server to hang up, so that its reaction belongs to this moment of the run.

@@ -79,7 +79,7 @@ pub struct Done {
     pub false_closes: u64,
     /// ... in the handshake.
     pub closes_in_handshake: u64,
-    /// ... kept alive, or in a request.
+    /// ... kept alive, perhaps until the client wanted to close it, or in a request.
     pub closes_in_request: u64,
     /// Waits of healthy clients that were given up; each fails the run.
     pub timeouts: u64,

@@ -16,6 +16,10 @@ type Failure = Box<dyn std::error::Error>;
 pub struct Faults {
     /// Every n-th request: the connection is dropped in its middle.
     pub drop_every: Option<u64>,
+    /// The n-th connection is ended before its handshake.
+    pub hang_up_on: Option<u64>,
+    /// The n-th request is answered, and its connection ended.
+    pub leave_after: Option<u64>,
     /// Every n-th request: one byte of the body is changed before it is hashed.
     pub change_every: Option<u64>,
     /// Every n-th request is read and never answered.
@@ -31,6 +35,8 @@ pub struct Seen {
     pub chunked: AtomicU64,
     pub handshakes: AtomicU64,
     pub broken: AtomicU64,
+    /// Connections ended after an answer.
+    pub left: AtomicU64,
 }
 
 pub struct Standin {
@@ -68,7 +74,10 @@ impl Standin {
         let seen = Arc::new(Seen::default());
         let (config, shared) = (Arc::new(config), Arc::clone(&seen));
         std::thread::spawn(move || {
-            for socket in listener.incoming().flatten() {
+            for (number, socket) in (1..).zip(listener.incoming().flatten()) {
+                if faults.hang_up_on == Some(number) {
+                    continue;
+                }
                 let (config, seen) = (Arc::clone(&config), Arc::clone(&shared));
                 std::thread::spawn(move || {
                     if connection(socket, config, faults, &seen).is_err() {
@@ -142,6 +151,11 @@ fn connection(
             format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
         reader.get_mut().write_all(response.as_bytes())?;
         reader.get_mut().flush()?;
+        if faults.leave_after == Some(number) {
+            drop(reader);
+            seen.left.fetch_add(1, Relaxed);
+            return Ok(());
+        }
     }
 }
 
