@@ -5,6 +5,7 @@ mod cost;
 mod cure;
 mod libs;
 mod load;
+mod output;
 mod regress;
 mod report;
 mod serve;

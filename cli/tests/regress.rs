@@ -160,6 +160,22 @@ fn a_run_whose_verdicts_hold_succeeds() -> Fallible {
 }
 
 #[test]
+fn output_that_is_full_is_an_error_and_names_the_files() -> Fallible {
+    let folder = Folder::new("full");
+    let output = Command::new(env!("CARGO_BIN_EXE_sslsweep"))
+        .args(["regress", "--line", "3.0", "--cure", "sweep", "--pairs", "0", "--out"])
+        .arg(&folder.0)
+        .args(TINY.split_whitespace().filter(|option| !matches!(*option, "--pairs" | "1")))
+        .stdout(std::fs::File::options().write(true).open("/dev/full")?)
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left on device") && said.contains("it is in"), "{said}");
+    assert!(folder.0.join("report.json").is_file());
+    Ok(())
+}
+
+#[test]
 fn what_is_missing_is_named() -> Fallible {
     let folder = Folder::new("missing");
     let unknown = regress(&folder, "--line 0.9.8")?;

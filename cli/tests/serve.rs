@@ -3,10 +3,10 @@
 mod serving;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener};
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use serving::{Fallible, Server, command};
 use sslsweep_libssl::{LineFiles, lines};
@@ -218,6 +218,23 @@ fn ageing_leaves_states_on_1_0_only_and_not_with_a_sweep() -> Fallible {
 }
 
 #[test]
+fn a_server_for_people_says_what_it_is_and_how_it_was_aged() -> Fallible {
+    let line = any_line()?;
+    let libssl = line.libssl.to_str().ok_or("a path that is not UTF-8")?;
+    let mut process = command(&["--libssl", libssl, "--age", "6", "--threads", "pool:2"])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let output = BufReader::new(process.stdout.take().ok_or("no standard output")?);
+    let said: Vec<String> = output.lines().map_while(Result::ok).take(3).collect();
+    process.kill()?;
+    process.wait()?;
+    assert!(said[0].contains("serves PUT on https://127.0.0.1:"), "{said:?}");
+    assert!(said[1].starts_with("aged by 6 threads"), "{said:?}");
+    assert!(said[2].starts_with("try: curl"), "{said:?}");
+    Ok(())
+}
+
+#[test]
 fn idle_threads_have_states_and_are_no_workers() -> Fallible {
     for line in lines()? {
         let mut server = Server::start(&line, &["--idle-threads", "50", "--threads", "pool:2"])?;
@@ -282,6 +299,12 @@ fn what_cannot_start_says_why_and_what_to_do() -> Fallible {
         &run(&["--libssl", libssl, "--certificate", "/dev/null", "--key", "/dev/null"])?,
         "certificate cannot be used",
     );
+
+    let full = || fs::File::options().write(true).open("/dev/full");
+    for more in [&[][..], &["--json"]] {
+        let output = command(&["--libssl", libssl]).args(more).stdout(full()?).output()?;
+        fails(&output, "No space left on device");
+    }
 
     let folder = std::env::temp_dir().join(format!("sslsweep-serve-{}", std::process::id()));
     fs::create_dir_all(&folder)?;

@@ -133,10 +133,7 @@ impl Latency {
 
 /// Prints a line of JSON. A reader that is gone ends the run: nobody is left to measure for.
 pub fn print(line: &Line) -> std::io::Result<()> {
-    use std::io::Write;
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    crate::output::say(&text)
 }

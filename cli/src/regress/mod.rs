@@ -23,6 +23,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::load::share;
+use crate::output;
 use crate::report::model::{Cure, LEAST_FOR_INTERVAL, Report, Settings};
 use crate::report::{self, ReportError};
 use crate::serve::threads::{NoRoom, Threads, check_room};
@@ -123,6 +124,14 @@ pub enum RegressError {
     /// A file cannot be written.
     #[error("cannot write {0}: {1}")]
     Write(PathBuf, std::io::Error),
+    /// Standard output is full or closed.
+    #[error("cannot print the report: {source}; it is in {}", folder.display())]
+    Print {
+        /// Where the report is.
+        folder: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
     /// The report cannot be made.
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -217,12 +226,14 @@ fn fits(plans: &[Plan<'_>], settings: &Settings, model: Threads) -> Result<(), R
 
 fn finish(report: &Report, out: &Path, json: bool) -> Result<ExitCode, RegressError> {
     let files = report::write(report, out)?;
-    if json {
-        println!("{}", report::json(report)?);
+    let text = if json {
+        report::json(report)? + "\n"
     } else {
-        println!("{}", report::table::text(report));
-        println!("report: {}", files.map(|path| path.display().to_string()).join(", "));
-    }
+        let files = files.map(|path| path.display().to_string()).join(", ");
+        format!("{}\nreport: {files}\n", report::table::text(report))
+    };
+    output::print(&text)
+        .map_err(|source| RegressError::Print { folder: out.to_path_buf(), source })?;
     let failing = report.verdicts.iter().filter(|verdict| !verdict.holds).count();
     if failing == 0 {
         return Ok(ExitCode::SUCCESS);

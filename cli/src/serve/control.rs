@@ -1,12 +1,13 @@
 //! Orders on standard input, one a line, and their answers on standard output, one line of JSON each.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::cure::Cure;
 use super::{ServeError, Server, age, stats};
+use crate::output;
 
 /// Says one line.
 ///
@@ -15,9 +16,7 @@ use super::{ServeError, Server, age, stats};
 pub fn say(value: &impl serde::Serialize) -> Result<(), ServeError> {
     let mut line = serde_json::to_string(value).map_err(std::io::Error::from)?;
     line.push('\n');
-    let mut output = std::io::stdout().lock();
-    output.write_all(line.as_bytes())?;
-    Ok(output.flush()?)
+    Ok(output::say(&line)?)
 }
 
 /// Obeys until `quit` or the end of standard input.

@@ -36,6 +36,8 @@ use pool::Pool;
 use stats::Stats;
 use threads::{NoRoom, Threads};
 
+use crate::output;
+
 /// How long threads may need to end when the server stops.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -216,9 +218,9 @@ pub fn run(arguments: ServeArguments) -> Result<ExitCode, ServeError> {
     let outcome = if arguments.json {
         control::say(&listening(&server, address, aged)).and_then(|()| control::obey(&server))
     } else {
-        introduce(&server, address, &arguments);
-        // Until SIGINT ends the process, or the poller fails and ends it.
-        poller.join().map_err(|_| ServeError::Panicked)
+        introduce(&server, address, aged, &arguments)
+            // Until SIGINT ends the process, or the poller fails and ends it.
+            .and_then(|()| poller.join().map_err(|_| ServeError::Panicked))
     };
     drop(idle);
     outcome.and(server.stop())?;
@@ -256,12 +258,20 @@ fn listening(server: &Server, address: SocketAddr, aged: Option<age::Aged>) -> V
     event
 }
 
-fn introduce(server: &Server, address: SocketAddr, arguments: &ServeArguments) {
-    println!(
-        "{} serves PUT on https://{address}, threads {}, cure {}",
-        server.tls.version(),
-        arguments.threads,
-        arguments.cure
-    );
-    println!("try: curl -k -T FILE https://{address}/");
+fn introduce(
+    server: &Server,
+    address: SocketAddr,
+    aged: Option<age::Aged>,
+    arguments: &ServeArguments,
+) -> Result<(), ServeError> {
+    let (version, ServeArguments { threads, cure, .. }) = (server.tls.version(), arguments);
+    let aged = aged.map_or_else(String::new, |age::Aged { threads, states }| {
+        format!(
+            "aged by {threads} threads that have served a small PUT each: {states} thread states\n"
+        )
+    });
+    Ok(output::print(&format!(
+        "{version} serves PUT on https://{address}, threads {threads}, cure {cure}\n{aged}\
+         try: curl -k -T FILE https://{address}/\n"
+    ))?)
 }
