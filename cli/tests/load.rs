@@ -159,13 +159,13 @@ struct Stepped {
 impl Stepped {
     fn start(server: &Standin, options: &str) -> Result<Self, Failure> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_sslsweep"))
-            .args(["load", "small", "--step", "--address", &server.address, "--certificate"])
-            .arg(&server.certificate)
+            .args(["load", "small", "--step", "--address", &server.address, "--certificate", "-"])
             .args(options.split_whitespace())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let orders = child.stdin.take().ok_or("no stdin")?;
+        let mut orders = child.stdin.take().ok_or("no stdin")?;
+        writeln!(orders, "{}", std::fs::read_to_string(&server.certificate)?)?;
         let lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
         Ok(Self { child, orders, lines })
     }

@@ -17,7 +17,7 @@ pub mod output;
 
 use std::io::BufRead;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -52,8 +52,9 @@ struct Common {
     /// Address of the server
     #[arg(long)]
     address: SocketAddr,
-    /// The server's certificate (PEM); nothing else is trusted
-    #[arg(long)]
+    /// The server's certificate, a PEM file; nothing else is trusted. `-`: it comes on standard input, before
+    /// anything else, and an empty line ends it
+    #[arg(long, value_name = "PEM")]
     certificate: PathBuf,
     /// Rounds; each sends --requests
     #[arg(long, default_value_t = 1)]
@@ -122,7 +123,7 @@ struct Large {
 #[non_exhaustive]
 pub enum LoadError {
     /// The certificate file cannot be read.
-    #[error("cannot read the certificate {0}: {1}")]
+    #[error("cannot read the certificate {0}: {1}; give a PEM file")]
     Read(PathBuf, std::io::Error),
     /// The certificate file is of no use.
     #[error("--certificate cannot be used: {0}")]
@@ -165,7 +166,7 @@ pub fn run(arguments: LoadArguments) -> Result<ExitCode, LoadError> {
             (large.common, plan)
         }
     };
-    let pem = std::fs::read(&common.certificate)
+    let pem = certificate(&common.certificate)
         .map_err(|error| LoadError::Read(common.certificate.clone(), error))?;
     let deadline = Instant::now() + Duration::from_secs(common.limit);
     let patience = Duration::from_secs(common.patience);
@@ -180,6 +181,22 @@ pub fn run(arguments: LoadArguments) -> Result<ExitCode, LoadError> {
     let code = if done.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     output::print(&Line::Done(done))?;
     Ok(code)
+}
+
+fn certificate(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return std::fs::read(path);
+    }
+    let mut pem = Vec::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        if line.is_empty() {
+            break;
+        }
+        pem.extend_from_slice(line.as_bytes());
+        pem.push(b'\n');
+    }
+    Ok(pem)
 }
 
 /// Runs the rounds that were asked for, with progress beside them.

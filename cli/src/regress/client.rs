@@ -37,17 +37,16 @@ impl Client {
         options: &str,
     ) -> Result<Self, RegressError> {
         let mut arguments: Vec<OsString> =
-            ["load", workload, "--step", "--address", &server.address, "--certificate"]
+            ["load", workload, "--step", "--address", &server.address, "--certificate", "-"]
                 .map(OsString::from)
                 .into();
-        arguments.push(server.certificate.0.clone().into_os_string());
         arguments.extend(["--requests".into(), requests.to_string().into()]);
         arguments.extend(options.split_whitespace().map(OsString::from));
-        Ok(Self {
-            talker: Talker::start(format!("the client (load {workload} {options})"), arguments)?,
-            requests,
-            rounds: 0,
-        })
+        let name = format!("the client (load {workload} {options})");
+        let mut talker = Talker::start(name, arguments)?;
+        // An empty line ends it.
+        talker.say(&format!("{}\n", server.certificate.trim_end()))?;
+        Ok(Self { talker, requests, rounds: 0 })
     }
 
     /// Runs a round.

@@ -121,9 +121,6 @@ pub enum RegressError {
     /// More threads than a process can have.
     #[error("{0}: {1}")]
     NoRoom(&'static str, NoRoom),
-    /// A file cannot be written.
-    #[error("cannot write {0}: {1}")]
-    Write(PathBuf, std::io::Error),
     /// Standard output is full or closed.
     #[error("cannot print the report: {source}; it is in {}", folder.display())]
     Print {

@@ -1,8 +1,6 @@
 //! The server under test: `sslsweep serve --json` in a process of its own.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,34 +25,10 @@ pub struct Server {
     pub address: String,
     /// What the library says it is.
     pub version: String,
-    /// Its certificate, in a file of ours.
-    pub certificate: CertificateFile,
+    /// Its certificate, in PEM form.
+    pub certificate: String,
     /// When it was up.
     pub since: Instant,
-}
-
-/// A PEM file in the temporary folder, for as long as the server runs.
-pub struct CertificateFile(pub PathBuf);
-
-impl CertificateFile {
-    fn write(pem: &str) -> Result<Self, RegressError> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let name = format!(
-            "sslsweep-{}-{}.pem",
-            std::process::id(),
-            NUMBER.fetch_add(1, Ordering::Relaxed)
-        );
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, pem).map_err(|error| RegressError::Write(path.clone(), error))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for CertificateFile {
-    fn drop(&mut self) {
-        // A leftover in the temporary folder harms nobody.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 #[derive(Deserialize)]
@@ -137,12 +111,11 @@ impl Server {
         let mut talker =
             Talker::start(format!("the server on {} with cure {cure}", files.name()), arguments)?;
         let listening: Listening = event(&mut talker, "listening", LONG)?;
-        let certificate = CertificateFile::write(&listening.certificate)?;
         Ok(Self {
             talker: Mutex::new(talker),
             address: listening.address,
             version: listening.version,
-            certificate,
+            certificate: listening.certificate,
             since: Instant::now(),
         })
     }

@@ -83,10 +83,10 @@ impl Server {
         self.hear()
     }
 
-    /// Figures, once `ready` says yes; an error if that does not happen.
+    /// Figures, once `ready` says yes; an error if that does not happen within a minute.
     pub fn stats_when(&mut self, ready: impl Fn(&Value) -> bool) -> Fallible<Value> {
         let mut stats = Value::Null;
-        for _ in 0..500 {
+        for _ in 0..6_000 {
             stats = self.ask("stats")?;
             if ready(&stats) {
                 return Ok(stats);
