@@ -11,6 +11,7 @@ use std::process::Command;
 use object::elf::{DF_1_NODELETE, DT_FLAGS_1, DT_NEEDED, FileHeader64};
 use object::read::elf::ElfFile;
 use object::{Endianness, Object, ObjectSymbol};
+use sslsweep_libssl::lines;
 
 type Elf<'data> = ElfFile<'data, FileHeader64<Endianness>>;
 
@@ -83,14 +84,8 @@ impl Shared {
 
 /// Every libcrypto and libssl that `make setup` installed.
 fn libraries() -> Vec<PathBuf> {
-    let list = std::env::var_os("SSLSWEEP_LINES")
-        .map_or_else(|| root().join(".cache/lines/lines.json"), PathBuf::from);
-    let text = fs::read_to_string(&list)
-        .unwrap_or_else(|error| panic!("{}: {error}; run `make setup` first", list.display()));
-    let lines: Vec<serde_json::Value> =
-        serde_json::from_str(&text).expect("lines.json is a JSON list");
-    let files = lines.iter().flat_map(|line| [&line["libcrypto"], &line["libssl"]]);
-    files.filter_map(|file| file.as_str()).map(PathBuf::from).collect()
+    let lines = lines().unwrap_or_else(|error| panic!("{error}"));
+    lines.into_iter().flat_map(|line| [line.libcrypto, line.libssl]).collect()
 }
 
 fn symbols_of_openssl() -> BTreeSet<String> {
