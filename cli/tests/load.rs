@@ -127,7 +127,8 @@ fn a_refusal_ends_the_run_with_the_servers_words() -> Result<(), Failure> {
 #[test]
 fn a_server_that_is_gone_ends_the_run() -> Result<(), Failure> {
     let mut server = Standin::start(Faults::default(), &[&TLS13])?;
-    server.address = "127.0.0.1:1".into();
+    // A port that was free a moment ago, and that nobody is told of.
+    server.address = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
     let (output, done) = load(&server, "small", "--threads 1 --requests 1")?;
     assert!(!output.status.success());
     assert_eq!(done["lost"], 1);
