@@ -29,11 +29,11 @@ need g++ command -v g++                      # the libssl of AWS-LC
 need make command -v make                    # OpenSSL 3.6 and 4.0
 need cmake command -v cmake                  # AWS-LC
 need perl perl -MFindBin -MIPC::Cmd -MPod::Usage -MGetopt::Long -e 1 # configures OpenSSL 3.6 and 4.0
-need python3 command -v python3              # ci/lines/check.py
+need python3 /usr/bin/python3 -c 'import ssl' # ci/lines/check.py; tests: a program that uses the system's OpenSSL
 need python3-pip python3 -c 'import pip'     # downloads the wheels that bring 1.0.2, 1.1.1 and the hidden one
 need unzip command -v unzip                  # unpacks them
 need libssl3 installed libssl3               # line 3.0
-need libssl-dev test -e /usr/include/openssl/ssl.h # tests: the openssl crate, which links line 3.0
+need libssl-dev test -e /usr/include/openssl/ssl.h # tests: the openssl crate, which links line 3.0; libcrypto.a
 need pkg-config command -v pkg-config        # the same
 need strace command -v strace                # tests: a clean task makes no system call
 need shellcheck command -v shellcheck        # make lint

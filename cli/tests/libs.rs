@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -83,7 +83,8 @@ impl Drop for Folder {
 /// The system's Python, which uses the system's OpenSSL; others bring one of their own.
 fn python() -> &'static Path {
     let system = Path::new("/usr/bin/python3");
-    if system.exists() { system } else { Path::new("python3") }
+    assert!(system.exists(), "needs {} (apt-get install python3)", system.display());
+    system
 }
 
 fn line(name: &str) -> LineFiles {
@@ -234,6 +235,13 @@ void ERR_clear_error(void) {}
 int main(void) { puts("ready"); fflush(stdout); return getchar() == EOF ? 0 : (int)version[0]; }
 "#;
 
+/// A program that has one inside and uses it.
+const WHOLE: &str = r#"
+#include <stdio.h>
+#include <openssl/err.h>
+int main(void) { ERR_clear_error(); puts("ready"); fflush(stdout); return getchar() == EOF ? 0 : 1; }
+"#;
+
 #[test]
 fn a_program_that_exports_its_own_openssl_is_listed_itself() {
     let folder = Folder::new("program");
@@ -252,27 +260,32 @@ fn a_program_that_exports_its_own_openssl_is_listed_itself() {
     assert!(said(&target).contains("(the program itself)"));
 }
 
-/// The same with a real one of 100 MB, where the machine has it: Debian's own node is linked with the
-/// system's OpenSSL, and exports none.
+/// The same with a real libcrypto, whole, linked into the program as node has it.
 #[test]
-fn node_is_listed_itself_where_it_exports_its_openssl() {
-    let script = "console.log('ready'); process.stdin.on('end', () => process.exit()).resume()";
-    let paths = std::env::var_os("PATH").unwrap();
-    let node = std::env::split_paths(&paths).map(|folder| folder.join("node"));
-    let Some(node) = node
-        .into_iter()
-        .find(|node| Elf::open(node).is_ok_and(|node| node.defines("ERR_clear_error")))
-    else {
-        eprintln!("no node that exports its own OpenSSL is installed: nothing was tested");
-        return;
-    };
-    let target = Target::start(Command::new(node).args(["-e", script]));
+fn a_program_with_a_whole_libcrypto_inside_is_listed_itself() {
+    let folder = Folder::new("whole");
+    let (source, program) = (folder.0.join("whole.c"), folder.0.join("whole"));
+    fs::write(&source, WHOLE).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.arg("-rdynamic").arg("-o").args([&program, &source]);
+    gcc.args([
+        "-Wl,--whole-archive",
+        "-l:libcrypto.a",
+        "-Wl,--no-whole-archive",
+        "-ldl",
+        "-lpthread",
+    ]);
+    let linked = gcc.output().unwrap();
+    assert!(linked.status.success(), "needs libcrypto.a (apt-get install libssl-dev): {linked:?}");
+    let target = Target::start(&mut Command::new(&program));
     let report = json(&target);
     let libraries = report["libraries"].as_array().unwrap();
-    let program = libraries.iter().find(|found| found["is_program"] == true);
-    let program = program.unwrap_or_else(|| panic!("node exports its OpenSSL: {report:#}"));
-    assert_eq!(program["path"], report["program"]);
-    assert!(program["version"].as_str().unwrap().starts_with("OpenSSL "), "{report:#}");
+    assert_eq!(libraries.len(), 1, "{report:#}");
+    assert_eq!(libraries[0]["is_program"], true, "{report:#}");
+    assert_eq!(libraries[0]["path"], report["program"]);
+    assert_eq!(libraries[0]["line"], "3.x");
+    assert!(libraries[0]["version"].as_str().unwrap().starts_with("OpenSSL 3."), "{report:#}");
+    assert_eq!(report["blind_spots"], Value::Array(Vec::new()), "{report:#}");
 }
 
 #[test]
@@ -343,18 +356,40 @@ fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }
 
+/// A process that `as_nobody` may not look at, and its owner: one of ours if we are root, and otherwise
+/// one that another user runs.
+fn foreign() -> (Option<Target>, String, u32) {
+    if is_root() {
+        let target = Target::start(Command::new("sh").args(["-c", "echo ready; read line"]));
+        let pid = target.pid();
+        return (Some(target), pid, 0);
+    }
+    let me = fs::metadata("/proc/self").unwrap().uid();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let entry = entry.ok()?;
+        let pid = entry.file_name().into_string().ok()?;
+        Some((pid.parse::<u32>().ok()?, entry.metadata().ok()?.uid()))
+    });
+    // Most likely the oldest, which will not end meanwhile.
+    let other = processes.filter(|(_, owner)| *owner != me).min();
+    let (pid, owner) = other.expect(
+        "needs a process of another user, and /proc shows none: run this as root, or without hidepid",
+    );
+    (None, pid.to_string(), owner)
+}
+
 #[test]
 fn a_process_of_another_user_is_refused_with_its_owner() {
     let folder = Folder::new("nobody");
     // The test's own folder may be closed to others.
     let command = folder.copy(sslsweep());
-    let output = as_nobody(&command).args(["libs", "1"]).output().unwrap();
+    let (_target, pid, owner) = foreign();
+    let output = as_nobody(&command).args(["libs", &pid]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        message.contains("process 1: no permission to look at it, it belongs to user 0"),
-        "{message}"
-    );
+    let expected =
+        format!("process {pid}: no permission to look at it, it belongs to user {owner}");
+    assert!(message.contains(&expected), "{message}");
     assert!(message.contains("as root"), "{message}");
 }
 
