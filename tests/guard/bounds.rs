@@ -36,6 +36,22 @@ fn a_million_leftovers(tls: &'static Tls) -> Outcome {
     Ok(())
 }
 
+fn a_million_leftovers_of_one_task(tls: &'static Tls) -> Outcome {
+    const ERRORS: usize = 1_000_000;
+    let since = SystemTime::now();
+    run("first", || faults::pem_junk(tls));
+    let before = resident()?;
+    run("flood", || (0..ERRORS).for_each(|_| faults::pem_junk(tls)));
+    let grown = resident()?.saturating_sub(before);
+    assert_eq!(tls.library().depth(), 0);
+    let reason = "no start line";
+    let left = told(Expected { label: "flood", reason, file: "pem_lib.c", count: 15, since });
+    assert!(left.at_least, "the library keeps 15");
+    assert!(grown < ALLOWED, "{grown} bytes");
+    println!("| {} | 1,000,000 leftovers of one task | {} KiB |", tls.version(), grown >> 10);
+    Ok(())
+}
+
 fn a_million_leftovers_of_100_000_labels(tls: &'static Tls) -> Outcome {
     const LABELS: i32 = 100_000;
     let raise = |number: i32| {
@@ -66,6 +82,10 @@ fn a_million_leftovers_of_100_000_labels(tls: &'static Tls) -> Outcome {
 
 mod leftovers {
     crate::on_lines!(super::a_million_leftovers: on_1_0_2 on_1_1_1 on_3_0);
+}
+
+mod one_task {
+    crate::on_lines!(super::a_million_leftovers_of_one_task: on_1_0_2 on_1_1_1 on_3_0);
 }
 
 mod labels {
