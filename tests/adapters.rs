@@ -61,6 +61,32 @@ fn jobs_of_threadpool_are_swept() {
 }
 
 #[test]
+fn a_job_that_panics_is_swept_and_the_pool_goes_on() {
+    let (_alone, tls) = alone();
+    let thread = spawn("panicking thread", move || {
+        faults::pem_junk(tls);
+        std::panic::panic_any("as before");
+    });
+    let panic = thread.join().expect_err("it panics");
+    assert_eq!(panic.downcast_ref(), Some(&"as before"));
+    assert_eq!(dirty(&ledger(), "panicking thread"), (1, 1));
+    assert_eq!(states(tls), 0);
+
+    // The pool replaces the threads that its jobs take down.
+    let pool = threadpool::ThreadPool::new(2);
+    for number in 0..10 {
+        pool.execute_task("panicking job", move || {
+            faults::pem_junk(tls);
+            assert!(number % 2 == 0, "an odd job");
+        });
+    }
+    pool.join();
+    assert_eq!(pool.panic_count(), 5);
+    assert_eq!(dirty(&ledger(), "panicking job"), (10, 10));
+    assert_eq!(states(tls), 0);
+}
+
+#[test]
 fn jobs_of_rayon_are_swept_and_its_threads_give_back_what_unguarded_jobs_made() {
     let (_alone, tls) = alone();
     let (exited, exits) = channel();
