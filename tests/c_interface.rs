@@ -20,8 +20,8 @@ fn shim() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("libsslsweep.so")
 }
 
-/// Compiles a program against the header, the shim and a libcrypto, and runs it.
-fn run(source: &str, libcrypto: &Path, name: &str) -> String {
+/// Compiles a program against the header, the shim and a libcrypto, if it uses one, and runs it.
+fn run(source: &str, libcrypto: Option<&Path>, name: &str) -> String {
     let program = std::env::temp_dir().join(format!("sslsweep-{name}-{}", std::process::id()));
     let compiled = Command::new("gcc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-pthread", "-o"])
@@ -29,13 +29,15 @@ fn run(source: &str, libcrypto: &Path, name: &str) -> String {
         .arg(root().join("tests/c").join(source))
         .arg("-I")
         .arg(root().join("include"))
-        .args([&shim(), libcrypto])
+        .arg(shim())
+        .args(libcrypto)
         // The wheels' libcrypto needs its neighbours, and has no path to them.
         .arg("-Wl,--allow-shlib-undefined")
         .output()
         .unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let folders = [shim().parent().unwrap().to_owned(), libcrypto.parent().unwrap().to_owned()];
+    let libraries = [Some(shim()), libcrypto.map(Path::to_owned)];
+    let folders = libraries.iter().flatten().map(|library| library.parent().unwrap());
     let ran = Command::new(&program)
         .env("LD_LIBRARY_PATH", std::env::join_paths(folders).unwrap())
         .output()
@@ -49,7 +51,7 @@ fn run(source: &str, libcrypto: &Path, name: &str) -> String {
 fn a_worker_in_c_is_swept_on_each_line() {
     for name in ["1.0.2", "1.1.1", "3.0"] {
         let line = LineFiles::named(name).unwrap_or_else(|error| panic!("{error}"));
-        let said = run("worker.c", &line.libcrypto, &format!("worker-{name}"));
+        let said = run("worker.c", Some(&line.libcrypto), &format!("worker-{name}"));
         let expected = format!(
             "version {}\n\
              without a task: dirty\n\
@@ -77,6 +79,25 @@ fn a_worker_in_c_is_swept_on_each_line() {
             assert!(snapshot.contains(label), "{label} is missing on {name}: {snapshot}");
         }
     }
+}
+
+#[test]
+fn a_program_without_openssl_that_floods_the_shim_with_names() {
+    let said = run("no_openssl.c", None, "no-openssl");
+    let (checks, snapshot) = said.trim_end().rsplit_once('\n').unwrap();
+    let expected = "exit without an enter: -2\n\
+                    flood: 0 and 0 calls failed\n\
+                    memory: bounded\n\
+                    snapshot: whole";
+    assert_eq!(checks, expected);
+    let snapshot: serde_json::Value = serde_json::from_str(snapshot).unwrap();
+    assert_eq!(snapshot["libraries"], serde_json::json!([]), "{snapshot:#}");
+    let labels = snapshot["ledger"]["labels"].as_array().unwrap();
+    assert!(labels.len() <= 256, "{} labels", labels.len());
+    let tasks = labels.iter().map(|label| label["tasks"].as_u64().unwrap());
+    assert_eq!(tasks.sum::<u64>(), 200_001, "all are counted");
+    assert!(labels.iter().any(|label| label["label"] == "first"), "{labels:?}");
+    assert!(labels.iter().any(|label| label["label"] == "(other labels)"), "{labels:?}");
 }
 
 #[test]
