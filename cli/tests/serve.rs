@@ -290,6 +290,9 @@ fn what_cannot_start_says_why_and_what_to_do() -> Fallible {
         "choose another address with --listen",
     );
     fails(&run(&["--libssl", libssl, "--age", "10000000"])?, "ask for fewer");
+    // The clients fail at their first PUT; that none is left for the others' threads is not what went wrong.
+    let small = ["--libssl", libssl, "--most-body", "100", "--age", "50"];
+    fails(&run(&small)?, "a small PUT failed while ageing");
     fails(&run(&["--libssl", "/nonexistent/libssl.so"])?, "does not exist");
     fails(
         &run(&["--libssl", libssl, "--certificate", "/nonexistent", "--key", "/dev/null"])?,

@@ -5,13 +5,13 @@
 //! the key of the state that a thread leaves behind when nobody gives it back.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde::Serialize;
 
 use super::client::{Client, ClientError};
@@ -92,15 +92,21 @@ pub fn age(server: &Arc<Server>, count: usize) -> Result<Aged, AgeError> {
     let gate = Arc::new(Gate::default());
     let mut workers = Vec::with_capacity(count);
     let given = AtomicUsize::new(0);
+    // Readable once a client has failed: then there is no use in waiting for the others.
+    let broken = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        .map_err(|error| AgeError::Listen(error.into()))?;
     let outcome = std::thread::scope(|scope| {
         let (failed, failure) = mpsc::channel();
         for _ in 0..CLIENTS.min(count) {
             let (given, client, failed) = (&given, client.clone(), failed.clone());
+            let broken = broken.as_fd();
             let clients = move || {
                 while given.fetch_add(1, Ordering::Relaxed) < count {
                     if let Err(error) = client.put(address) {
                         // Nobody listens any more when another client has failed first.
                         let _ = failed.send(error);
+                        // A counter that nobody reads can only be full, which is as good.
+                        let _ = rustix::io::write(broken, &1_u64.to_ne_bytes());
                         return;
                     }
                 }
@@ -108,7 +114,7 @@ pub fn age(server: &Arc<Server>, count: usize) -> Result<Aged, AgeError> {
             scope.spawn(clients);
         }
         drop(failed);
-        let started = start(server, count, &listener, &gate, &mut workers);
+        let started = start(server, count, &listener, broken.as_fd(), &gate, &mut workers);
         // The clients that are left give up when nobody accepts them.
         if started.is_err() {
             given.store(count, Ordering::Relaxed);
@@ -136,11 +142,12 @@ fn start(
     server: &Arc<Server>,
     count: usize,
     listener: &TcpListener,
+    broken: BorrowedFd<'_>,
     gate: &Arc<Gate>,
     workers: &mut Vec<JoinHandle<()>>,
 ) -> Result<(), AgeError> {
     for number in 0..count {
-        let stream = accept(listener)?;
+        let stream = accept(listener, broken)?;
         let id = server.stats.connections.fetch_add(1, Ordering::Relaxed) + 1;
         let served = Box::new(Served::new(id, stream, server.most_body));
         let (server, gate) = (Arc::clone(server), Arc::clone(gate));
@@ -157,7 +164,10 @@ fn start(
 }
 
 /// Accepts a client's connection, non-blocking as all connections of the server are.
-fn accept(listener: &TcpListener) -> Result<TcpStream, AgeError> {
+///
+/// # Errors
+/// None comes: in time, or at all because `broken` is readable.
+fn accept(listener: &TcpListener, broken: BorrowedFd<'_>) -> Result<TcpStream, AgeError> {
     let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     loop {
         match listener.accept() {
@@ -170,9 +180,13 @@ fn accept(listener: &TcpListener) -> Result<TcpStream, AgeError> {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(AgeError::Listen(error)),
         }
-        let mut waited = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
+        let mut waited = [
+            PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(broken, PollFlags::IN),
+        ];
         match poll(&mut waited, Some(&patience)) {
             Ok(0) => return Err(AgeError::NoClient),
+            Ok(_) if !waited[1].revents().is_empty() => return Err(AgeError::NoClient),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(AgeError::Listen(error.into())),
         }
