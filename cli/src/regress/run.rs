@@ -76,6 +76,7 @@ pub fn run(
             ratio_high: compared.ratio.high,
             fresh_server_cpu_ms_per_mb: large::median(fresh, |round| round.server_cpu_ms_per_mb),
             after_server_cpu_ms_per_mb: large::median(after, |round| round.server_cpu_ms_per_mb),
+            first_mb_s: large::median(&first, |round| round.mb_s),
             first_rounds: first,
             fresh_rounds: compared.fresh.clone(),
             after_rounds: compared.after.clone(),

@@ -86,6 +86,7 @@ fn run(line: &str, version: &str, cure: Cure) -> Run {
             after_over_fresh: after / 711.0,
             ratio_low: after / 711.0 - 0.01,
             ratio_high: after / 711.0 + 0.01,
+            first_mb_s: 705.0,
             first_rounds: vec![round(705.0); 3],
             fresh_rounds: vec![round(711.0); 6],
             after_rounds: vec![round(after); 6],

@@ -98,6 +98,7 @@ fn runs(report: &Report) -> String {
     let rows = report.runs.iter().map(|run| {
         let states = &run.thread_states;
         let figures = [
+            format!("{:.0}", run.large.first_mb_s),
             format!("{:.0}", run.large.fresh_mb_s),
             format!("{:.0}", run.large.after_mb_s),
             format!("{:.2}", run.large.after_over_fresh),
@@ -126,6 +127,7 @@ fn runs(report: &Report) -> String {
         &[
             "line",
             "cure",
+            ">first MB/s",
             ">fresh MB/s",
             ">after MB/s",
             ">after/ fresh",

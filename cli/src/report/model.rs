@@ -161,6 +161,9 @@ pub struct Large {
     pub fresh_server_cpu_ms_per_mb: f64,
     /// Server CPU after; median.
     pub after_server_cpu_ms_per_mb: f64,
+    /// Median of the rounds of the server itself, before the small phase. Minutes lie between them and the others,
+    /// so nothing is judged by it.
+    pub first_mb_s: f64,
     /// Each round of the server itself, before the small phase.
     pub first_rounds: Vec<LargeRound>,
     /// Each round of the twin.
