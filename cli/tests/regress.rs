@@ -1,11 +1,17 @@
 //! `sslsweep regress` from end to end with tiny settings, on 1.0.2, 1.1.1 and 3.0. What it says is looked at,
 //! not how fast anything was: a few requests on a busy machine prove nothing about speed.
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+mod standin;
 
-use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustls::version::TLS13;
+use serde_json::{Value, json};
+use standin::{Faults, Standin};
 
 type Fallible<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -86,6 +92,9 @@ fn three_lines_four_cures() -> Fallible {
                 run["thread_states"]["end"].as_u64() >= Some(60),
                 "dead threads leave their states: {run}"
             );
+        }
+        if cure == "none" {
+            assert!(run["false_closes"].as_u64() > Some(0), "leftovers are believed: {run}");
         }
         if cure == "sweep" {
             assert!(
@@ -241,6 +250,52 @@ fn a_run_that_breaks_off_leaves_what_it_has_and_does_not_pass() -> Fallible {
     let report: Value = serde_json::from_slice(&std::fs::read(folder.0.join("report.json"))?)?;
     assert_eq!(report["runs"].as_array().map(Vec::len), Some(1), "{report}");
     assert_eq!(named(&report["verdicts"], "the run went to its end")?["holds"], false);
+    Ok(())
+}
+
+/// A program that speaks for a real server, and sends the clients to another one.
+fn impostor(folder: &Path, standin: &Standin) -> Fallible<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    let listening = json!({
+        "event": "listening",
+        "address": standin.address,
+        "certificate": std::fs::read_to_string(&standin.certificate)?,
+        "version": "OpenSSL 3.0.19 27 Jan 2026",
+    });
+    std::fs::write(folder.join("listening"), format!("{listening}\n"))?;
+    let program = folder.join("impostor");
+    let (real, listening) = (env!("CARGO_BIN_EXE_sslsweep"), folder.join("listening"));
+    let script = format!(
+        "#!/bin/sh\n'{real}' \"$@\" | {{ read -r line; cat '{}'; exec cat; }}\n",
+        listening.display()
+    );
+    std::fs::write(&program, script)?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+    Ok(program)
+}
+
+/// From end to end: a server that does not do its work is not measured, it is named.
+#[test]
+fn a_server_that_changes_a_body_or_does_not_answer_fails_the_run() -> Fallible {
+    for (faults, words) in [
+        (
+            Faults { change_every: Some(40), ..Faults::default() },
+            "the server counted 4096 with hash",
+        ),
+        (Faults { stall_every: Some(40), ..Faults::default() }, "no answer in time"),
+    ] {
+        let folder = Folder::new("impostor");
+        let standin = Standin::start(faults, &[&TLS13])?;
+        let program = impostor(&folder.0, &standin)?;
+        let options = format!("{TINY} --line 3.0 --cure sweep --server {}", program.display());
+        let output = regress(&folder, &options)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert!(standin.seen.requests.load(Relaxed) >= 40);
+        let report: Value = serde_json::from_slice(&std::fs::read(folder.0.join("report.json"))?)?;
+        assert_eq!(named(&report["verdicts"], "the run went to its end")?["holds"], false);
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,10 +29,15 @@ pub struct Talker {
 }
 
 impl Talker {
-    /// Starts this program with `arguments`. `name` is for messages.
-    pub fn start(name: String, arguments: Vec<OsString>) -> Result<Self, RegressError> {
+    /// Starts `program`, or else this one, with `arguments`. `name` is for messages.
+    pub fn start(
+        name: String,
+        program: Option<&Path>,
+        arguments: Vec<OsString>,
+    ) -> Result<Self, RegressError> {
         let spawn = |error: std::io::Error| RegressError::Spawn(name.clone(), error);
-        let mut child = Command::new(std::env::current_exe().map_err(spawn)?)
+        let program = program.map_or_else(std::env::current_exe, |path| Ok(path.to_path_buf()));
+        let mut child = Command::new(program.map_err(spawn)?)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -43,7 +43,7 @@ impl Client {
         arguments.extend(["--requests".into(), requests.to_string().into()]);
         arguments.extend(options.split_whitespace().map(OsString::from));
         let name = format!("the client (load {workload} {options})");
-        let mut talker = Talker::start(name, arguments)?;
+        let mut talker = Talker::start(name, None, arguments)?;
         // An empty line ends it.
         talker.say(&format!("{}\n", server.certificate.trim_end()))?;
         Ok(Self { talker, requests, rounds: 0 })

@@ -21,6 +21,8 @@ pub struct Files {
     pub libssl: PathBuf,
     /// libcrypto, if it is known.
     pub libcrypto: Option<PathBuf>,
+    /// The program that serves with it, where it is not this one.
+    pub program: Option<PathBuf>,
 }
 
 impl Files {
@@ -42,22 +44,32 @@ pub struct Line {
     pub old: bool,
 }
 
-/// The lines named, or the default ones, and the libraries given by path.
+/// The lines named, or the default ones, and the libraries given by path. `program` serves, where it is not this one.
 ///
 /// # Errors
 /// When one of them is not there, or no server can run on it.
-pub fn choose(names: &[String], paths: &[PathBuf]) -> Result<Vec<Line>, RegressError> {
+pub fn choose(
+    names: &[String],
+    paths: &[PathBuf],
+    program: Option<&PathBuf>,
+) -> Result<Vec<Line>, RegressError> {
+    let program = program.cloned();
     let default = DEFAULT.map(String::from);
     let names = if names.is_empty() && paths.is_empty() { &default } else { names };
     let mut chosen = Vec::new();
     for name in names {
         let LineFiles { name, libcrypto, libssl, .. } = LineFiles::named(name)?;
-        chosen.push(Files { line: Some(name), libssl, libcrypto: Some(libcrypto) });
+        chosen.push(Files {
+            line: Some(name),
+            libssl,
+            libcrypto: Some(libcrypto),
+            program: program.clone(),
+        });
     }
     for path in paths {
         let libssl =
             path.canonicalize().map_err(|error| RegressError::NoLibrary(path.clone(), error))?;
-        chosen.push(Files { line: None, libssl, libcrypto: None });
+        chosen.push(Files { line: None, libssl, libcrypto: None, program: program.clone() });
     }
     let mut lines: Vec<Line> = Vec::new();
     for files in chosen {

@@ -43,6 +43,9 @@ pub struct RegressArguments {
     /// Another libssl to run on (repeatable)
     #[arg(long = "libssl", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Another program that speaks the protocol of `sslsweep serve --json` (docs/design.md)
+    #[arg(long, value_name = "PROGRAM", hide = true)]
+    server: Option<PathBuf>,
     /// Cure to run (repeatable; default: all four)
     #[arg(long = "cure", value_name = "CURE")]
     cures: Vec<Cure>,
@@ -141,7 +144,7 @@ pub enum RegressError {
 /// with a failing exit code.
 pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
     let start = Instant::now();
-    let lines = lines::choose(&arguments.lines, &arguments.paths)?;
+    let lines = lines::choose(&arguments.lines, &arguments.paths, arguments.server.as_ref())?;
     let wanted = |cure: &Cure| arguments.cures.is_empty() || arguments.cures.contains(cure);
     let cures: Vec<Cure> = Cure::ALL.into_iter().filter(wanted).collect();
     let settings = settings(arguments);

@@ -108,8 +108,8 @@ impl Server {
         if idle > 0 {
             arguments.extend(["--idle-threads".into(), idle.to_string().into()]);
         }
-        let mut talker =
-            Talker::start(format!("the server on {} with cure {cure}", files.name()), arguments)?;
+        let name = format!("the server on {} with cure {cure}", files.name());
+        let mut talker = Talker::start(name, files.program.as_deref(), arguments)?;
         let listening: Listening = event(&mut talker, "listening", LONG)?;
         Ok(Self {
             talker: Mutex::new(talker),
