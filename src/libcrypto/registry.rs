@@ -50,6 +50,8 @@ fn current() -> Option<&'static List> {
 /// inside dlopen(3), whose lock it needs, and for ever where that thread is the caller. Then the caller
 /// goes on, and the search ends when dlopen does.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long [`libraries`] waits, which is asked for by name and not on the path of a task.
+const LONG_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a guard waits for a search that another thread makes, as long as nothing is bound at all.
 const FIRST_PATIENCE: Duration = Duration::from_millis(50);
 /// Between two looks at whether a search is over.
@@ -67,9 +69,10 @@ pub enum Look {
 }
 
 /// All libraries, searching first if something was loaded since the last search. Waits, for
-/// a second at most, for a search that is under way.
+/// ten seconds at most, for a search that is under way: on a machine that is very busy, a thread may need
+/// long to begin.
 pub fn libraries() -> &'static [&'static Library] {
-    wait(PATIENCE);
+    wait(LONG_PATIENCE);
     current().map_or(&[], |list| &list.libraries)
 }
 
