@@ -196,6 +196,16 @@ fn what_is_missing_is_named() -> Fallible {
     let gone = regress(&folder, "--libssl /no/such/libssl.so")?;
     let said = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert!(!gone.status.success() && said.contains("/no/such/libssl.so"), "{said}");
+    let line = sslsweep_libssl::LineFiles::named("3.0")?;
+    let libssl = line.libssl.display();
+    let gone = regress(&folder, &format!("--libssl {libssl} --libcrypto /no/such/libcrypto.so"))?;
+    let said = String::from_utf8_lossy(&gone.stderr).into_owned();
+    assert!(!gone.status.success() && said.contains("cannot open /no/such/libcrypto.so"), "{said}");
+    // The one that is given is the one that is used: this one is another line's.
+    let other = sslsweep_libssl::LineFiles::named("1.1.1")?.libcrypto;
+    let mixed = regress(&folder, &format!("--libssl {libssl} --libcrypto {}", other.display()))?;
+    let said = String::from_utf8_lossy(&mixed.stderr).into_owned();
+    assert!(!mixed.status.success() && said.contains("does not use"), "{said}");
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use sslsweep::probe;
 use sslsweep_libssl::LineFiles;
 
-use super::RegressError;
 use super::server::Server;
+use super::{RegressArguments, RegressError};
 use crate::report::model::Cure;
 
 /// The lines that are run when none is named.
@@ -44,32 +44,29 @@ pub struct Line {
     pub old: bool,
 }
 
-/// The lines named, or the default ones, and the libraries given by path. `program` serves, where it is not this one.
+/// The lines named, or the default ones, and the libraries given by path.
 ///
 /// # Errors
 /// When one of them is not there, or no server can run on it.
-pub fn choose(
-    names: &[String],
-    paths: &[PathBuf],
-    program: Option<&PathBuf>,
-) -> Result<Vec<Line>, RegressError> {
-    let program = program.cloned();
+pub fn choose(arguments: &RegressArguments) -> Result<Vec<Line>, RegressError> {
+    let RegressArguments { lines: names, paths, libcryptos, server: program, .. } = arguments;
     let default = DEFAULT.map(String::from);
-    let names = if names.is_empty() && paths.is_empty() { &default } else { names };
+    let names = if names.is_empty() && paths.is_empty() { &default[..] } else { names };
     let mut chosen = Vec::new();
     for name in names {
         let LineFiles { name, libcrypto, libssl, .. } = LineFiles::named(name)?;
-        chosen.push(Files {
-            line: Some(name),
-            libssl,
-            libcrypto: Some(libcrypto),
-            program: program.clone(),
-        });
+        let (line, libcrypto) = (Some(name), Some(libcrypto));
+        chosen.push(Files { line, libssl, libcrypto, program: program.clone() });
     }
-    for path in paths {
-        let libssl =
-            path.canonicalize().map_err(|error| RegressError::NoLibrary(path.clone(), error))?;
-        chosen.push(Files { line: None, libssl, libcrypto: None, program: program.clone() });
+    if libcryptos.len() > paths.len() {
+        return Err(RegressError::Unpaired);
+    }
+    let whole = |path: &PathBuf| {
+        path.canonicalize().map_err(|error| RegressError::NoLibrary(path.clone(), error))
+    };
+    for (number, path) in paths.iter().enumerate() {
+        let (libssl, libcrypto) = (whole(path)?, libcryptos.get(number).map(whole).transpose()?);
+        chosen.push(Files { line: None, libssl, libcrypto, program: program.clone() });
     }
     let mut lines: Vec<Line> = Vec::new();
     for files in chosen {

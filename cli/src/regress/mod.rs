@@ -43,6 +43,9 @@ pub struct RegressArguments {
     /// Another libssl to run on (repeatable)
     #[arg(long = "libssl", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// The libcrypto of the first --libssl (repeatable: of the second, and so on); left out, it is looked for
+    #[arg(long = "libcrypto", value_name = "PATH", requires = "paths")]
+    libcryptos: Vec<PathBuf>,
     /// Another program that speaks the protocol of `sslsweep serve --json` (docs/design.md)
     #[arg(long, value_name = "PROGRAM", hide = true)]
     server: Option<PathBuf>,
@@ -101,10 +104,17 @@ pub enum RegressError {
     #[error("{0}; or name a library by --libssl PATH")]
     Lines(#[from] sslsweep_libssl::LinesError),
     /// A library given by path is not there.
-    #[error("cannot open --libssl {0}: {1}")]
+    #[error(
+        "cannot open {0}: {1}; give the path of a libssl with --libssl, of its libcrypto with --libcrypto"
+    )]
     NoLibrary(PathBuf, std::io::Error),
+    /// More libcryptos than libssls.
+    #[error("there are more --libcrypto than --libssl; give one of each, in the same order")]
+    Unpaired,
     /// A child process did not start.
-    #[error("cannot start {0}: {1}")]
+    #[error(
+        "cannot start {0}: {1}; look whether this program is still where it was started from, and at the limit on processes (ulimit -u)"
+    )]
     Spawn(String, std::io::Error),
     /// A child process failed.
     #[error("{name} {what} ({status})\n  {said}")]
@@ -144,7 +154,7 @@ pub enum RegressError {
 /// with a failing exit code.
 pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
     let start = Instant::now();
-    let lines = lines::choose(&arguments.lines, &arguments.paths, arguments.server.as_ref())?;
+    let lines = lines::choose(arguments)?;
     let wanted = |cure: &Cure| arguments.cures.is_empty() || arguments.cures.contains(cure);
     let cures: Vec<Cure> = Cure::ALL.into_iter().filter(wanted).collect();
     let settings = settings(arguments);
