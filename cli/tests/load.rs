@@ -129,9 +129,9 @@ fn a_server_that_is_gone_ends_the_run() -> Result<(), Failure> {
     let mut server = Standin::start(Faults::default(), &[&TLS13])?;
     // A port that was free a moment ago, and that nobody is told of.
     server.address = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
-    let (output, done) = load(&server, "small", "--threads 1 --requests 1")?;
+    let (output, done) = load(&server, "small", "--threads 1 --requests 20000")?;
     assert!(!output.status.success());
-    assert_eq!(done["lost"], 1);
+    assert_eq!(done["lost"], 1, "one is enough");
     Ok(())
 }
 

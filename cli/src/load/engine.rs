@@ -272,9 +272,8 @@ impl Engine {
         match self.deliver(slot, base + index, self.chunked.mark(index).is_some()) {
             Ok(()) => slot.latency.saturating_record(start.elapsed().as_micros() as u64),
             Err(fault) => {
-                if !matches!(fault, Fault::Closed(_)) {
-                    self.stop();
-                }
+                // The run has failed: the others would each find out for themselves, in seconds.
+                self.stop();
                 self.counts.lost.fetch_add(1, Relaxed);
                 self.error(format!("request {}: {fault}", base + index));
             }
