@@ -72,7 +72,7 @@ pub fn workload(report: &Report) -> String {
     text.push_str(
         "\nAfter is compared with a fresh twin, a second process of the same library and cure that has served nothing but \
          these PUTs: the two take turns, and after/fresh is the median over the pairs. First is the server itself before its \
-         small phase, minutes earlier: shown, not judged.",
+         small phase, earlier in the run: shown, not judged.",
     );
     text
 }
