@@ -17,8 +17,9 @@ struct Hooks {
 static HOOKS: [OnceLock<Hooks>; MOST] = [const { OnceLock::new() }; MOST];
 
 /// Runs `before` when a thread is about to fork, `after` on that thread when it has forked, and
-/// `in_child` in the child, on its only thread, before fork returns there; each after the hooks that were given earlier. Hooks that are given again
-/// (told by `in_child`) still run once. Returns false where there is no room for them.
+/// `in_child` in the child, on its only thread, before fork returns there; each after the hooks that
+/// were given earlier. Hooks that are given again (told by `in_child`) still run once. Returns false
+/// where there is no room for them.
 ///
 /// `in_child` may touch atomics and thread-locals of its thread and nothing else: locks that other
 /// threads held at the time of the fork stay locked in the child for ever. What takes a lock must be
