@@ -23,6 +23,7 @@ need() {
     fi
 }
 
+need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt # pip
 need gcc command -v gcc                      # linker of Rust programs; OpenSSL 3.6 and 4.0, AWS-LC
 need libc6-dev test -e /usr/include/stdio.h  # the same
 need g++ command -v g++                      # the libssl of AWS-LC
