@@ -195,11 +195,12 @@ fn install(object: &objects::Object, resolved: &Resolved, slot: usize) -> Instal
     };
     account.get_or_init(|| Box::new(Account::new(size, unnamed)));
     let symbols = &resolved.symbols;
+    crate::sys::pin::ourselves();
     let taken =
         match (interface, symbols.CRYPTO_set_mem_ex_functions, symbols.CRYPTO_set_mem_functions) {
             (Interface::Ex, Some(set), _) => {
-                // SAFETY: the three do what malloc, realloc and free do, and stay mapped (NODELETE). The
-                // library says by its answer whether it has taken them.
+                // SAFETY: the three do what malloc, realloc and free do, and stay mapped: their
+                // object was pinned above. The library says by its answer whether it took them.
                 unsafe {
                     set(Some(functions.malloc), Some(functions.realloc), Some(functions::free_1_0))
                 }
