@@ -8,8 +8,9 @@ use super::calibrate;
 use super::census::{self, Census};
 use super::entry::{Entry, Reason};
 use super::layout;
+use super::locking::HasLocks;
 use super::reader::{Found, Reader};
-use super::symbols::{LockingCallback, Symbols};
+use super::symbols::Symbols;
 use super::{BindError, Line};
 use crate::sys::dl::Handle;
 use crate::sys::objects::Object;
@@ -61,22 +62,6 @@ impl ThreadState {
             Self::Absent => 0,
             Self::Present { depth } => depth,
         }
-    }
-}
-
-/// Tells whether an OpenSSL 1.0.x has been given locks by its application; keeps it mapped.
-#[derive(Debug)]
-pub struct HasLocks {
-    callback: unsafe extern "C" fn() -> Option<LockingCallback>,
-    _handle: Handle,
-}
-
-impl HasLocks {
-    /// Whether it has some now.
-    #[must_use]
-    pub fn now(&self) -> bool {
-        // SAFETY: takes nothing and reads one pointer of the library's, which the handle keeps mapped.
-        unsafe { (self.callback)() }.is_some()
     }
 }
 
@@ -151,11 +136,11 @@ impl Library {
         if line == Line::V1_0
             && let Some(callback) = symbols.CRYPTO_get_locking_callback
         {
-            let locks = HasLocks { callback, _handle: handle };
+            let locks = HasLocks::of(callback, handle);
             if !locks.now() {
                 return Err(BindError::NoLocks { library: object.path, locks });
             }
-            handle = locks._handle;
+            handle = locks.into_handle();
         }
         let shares_states = matches!(line, Line::V1_0 | Line::LibreSsl)
             && symbols.ERR_get_err_state_table.is_some()

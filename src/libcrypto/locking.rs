@@ -16,7 +16,8 @@ use std::time::Instant;
 
 use super::Line;
 use super::library::Resolved;
-use super::symbols::ThreadId;
+use super::symbols::{LockingCallback, ThreadId};
+use crate::sys::dl::Handle;
 use crate::sys::mutex::RawMutex;
 use crate::sys::{objects, pin};
 
@@ -62,6 +63,34 @@ pub enum LockingError {
     /// One library of a process can be given locks here; callbacks carry no argument.
     #[error("locks were given to another library of this process before {0}")]
     OnlyOne(String),
+}
+
+/// Tells whether an OpenSSL 1.0.x has been given locks by its application; keeps it mapped.
+#[derive(Debug)]
+pub struct HasLocks {
+    callback: GetLockingCallback,
+    handle: Handle,
+}
+
+/// CRYPTO_get_locking_callback.
+type GetLockingCallback = unsafe extern "C" fn() -> Option<LockingCallback>;
+
+impl HasLocks {
+    /// `callback` must be that of the library that `handle` is of.
+    pub(super) fn of(callback: GetLockingCallback, handle: Handle) -> Self {
+        Self { callback, handle }
+    }
+
+    pub(super) fn into_handle(self) -> Handle {
+        self.handle
+    }
+
+    /// Whether it has some now.
+    #[must_use]
+    pub fn now(&self) -> bool {
+        // SAFETY: takes nothing and reads one pointer of the library's, which the handle keeps mapped.
+        unsafe { (self.callback)() }.is_some()
+    }
 }
 
 static INSTALLED: OnceLock<Locks> = OnceLock::new();

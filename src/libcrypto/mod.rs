@@ -25,10 +25,11 @@ mod symbols;
 pub use blind::{BlindReason, BlindSpot, blind_spots};
 pub use census::Census;
 pub use entry::{Entry, Reason};
-pub use library::{FULL, HasLocks, Library, Mark, QueueSource, ThreadState};
+pub use library::{FULL, Library, Mark, QueueSource, ThreadState};
 pub use line::Line;
+pub use locking::HasLocks;
 pub use look::{Bound, Glance};
-pub use registry::{Look, MOST, bound, libraries, look_again, look_in_passing, refused, searches};
+pub use registry::{Look, MOST, bound, libraries, look_again, look_in_passing, refused};
 
 /// Why a libcrypto that is loaded cannot be driven.
 #[derive(Debug, thiserror::Error)]

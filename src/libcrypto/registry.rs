@@ -29,7 +29,6 @@ static LIST: AtomicPtr<List> = AtomicPtr::new(std::ptr::null_mut());
 static SEEN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 static SCANNING: AtomicBool = AtomicBool::new(false);
 static EXITING: AtomicBool = AtomicBool::new(false);
-static SCANS: AtomicU64 = AtomicU64::new(0);
 
 /// The libraries that are bound now. Empty before the first search, and once the process exits:
 /// libcrypto may be taking itself down then.
@@ -144,12 +143,6 @@ impl Drop for Scanning {
     }
 }
 
-/// How often the list was searched.
-#[must_use]
-pub fn searches() -> u64 {
-    SCANS.load(Ordering::Relaxed)
-}
-
 /// Libraries that were found and cannot be driven, with the reason.
 pub fn refused() -> Vec<(std::path::PathBuf, String)> {
     current().map_or_else(Vec::new, |list| {
@@ -161,7 +154,6 @@ pub fn refused() -> Vec<(std::path::PathBuf, String)> {
 }
 
 fn search() {
-    SCANS.fetch_add(1, Ordering::Relaxed);
     let known = bound();
     let mut bound = known.to_vec();
     let mut refused = Vec::new();
