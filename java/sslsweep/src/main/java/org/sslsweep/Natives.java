@@ -17,6 +17,15 @@ final class Natives {
 
     private Natives() {}
 
+    static boolean isLoaded() {
+        return LOAD_ERROR == null;
+    }
+
+    /** What kept the library from being loaded, or null. */
+    static Throwable loadError() {
+        return LOAD_ERROR;
+    }
+
     /** Throws, each time, what kept the library from being loaded. */
     static void ensureLoaded() {
         if (LOAD_ERROR != null) {
