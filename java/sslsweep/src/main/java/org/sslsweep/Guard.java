@@ -110,7 +110,7 @@ public final class Guard implements AutoCloseable {
     private static IllegalStateException notHere(TaskLabel label) {
         return new IllegalStateException("the guard of task \"" + label + "\" does not guard a task of this thread (\""
                 + Thread.currentThread().getName() + "\"): close it on the thread that made it, before the guards"
-                + " around it, best by try-with-resources; for work that goes on on another thread, make a guard there");
+                + " around it, best by try-with-resources; for work that goes on on another thread, make one there");
     }
 
     private static void sayUnguarded(TaskLabel label, long answer) {

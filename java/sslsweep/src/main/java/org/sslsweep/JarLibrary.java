@@ -35,7 +35,7 @@ final class JarLibrary {
         String folders = searched.stream().map(Path::toString).collect(Collectors.joining(", "));
         return NativeLoader.error("there is no " + NativeLoader.FILE_NAME + " for Linux on " + Platform.architecture()
                 + ": no " + resource + " in the jar, and none in java.library.path (" + folders
-                + "). Build it there (cargo build --release), and name it by -D" + NativeLoader.LIBRARY_PROPERTY + "=FILE",
+                + "). Build it (cargo build --release), and name it by -D" + NativeLoader.LIBRARY_PROPERTY + "=FILE",
                 null);
     }
 

@@ -195,6 +195,22 @@ public final class ThreadHygiene {
         Natives.reset();
     }
 
+    /**
+     * Registers the {@link HygieneMXBean} as {@code org.sslsweep:type=Hygiene} with the platform's MBean server, unless
+     * it is there: several users share it.
+     *
+     * @throws IllegalStateException when something else has that name
+     */
+    public static void registerMBean() {
+        Natives.ensureLoaded();
+        Hygiene.register();
+    }
+
+    /** Takes one {@link #registerMBean} back; the last one takes the MBean away. More than that do nothing. */
+    public static void unregisterMBean() {
+        Hygiene.unregister();
+    }
+
     /** The policy of tasks that have none of their own: {@link Policy#CLEAR}, until it is set. */
     public static Policy policy() {
         return Options.INHERITED.policy();
