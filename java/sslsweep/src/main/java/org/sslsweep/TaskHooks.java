@@ -1,0 +1,73 @@
+package org.sslsweep;
+
+/**
+ * For sslsweep's own integrations with servers (worker pools, TLS engines); applications use {@link ThreadHygiene}.
+ *
+ * <p>Static, on numbers: nothing is allocated on the way of a task. All act on the calling thread and throw nothing, but
+ * need the library: ask {@link ThreadHygiene#isAvailable} before the first call. Tasks get the process's policy and
+ * release of the moment; {@link Policy#ASSERT} means {@link Policy#CLEAR} here, since a hook has nobody to throw at.
+ */
+public final class TaskHooks {
+    /** Instead of a token, on a virtual thread that is not kept on its carrier: both ends are checkpoints. */
+    private static final long CHECKPOINTS = 0;
+
+    private TaskHooks() {}
+
+    /** The number of a label, for the life of the process. Not for the path of a task. */
+    public static int label(String text) {
+        return TaskLabel.of(text).number();
+    }
+
+    /** A worker begins a task, outside of all others: tasks that it has never left end first. Not on virtual threads. */
+    public static void enterRoot(int label) {
+        Natives.enterRoot(label, Options.INHERITED.packedForHooks(), 0);
+    }
+
+    /** The worker's task ends, with all that were entered in it and not left. */
+    public static void exitRoot() {
+        Natives.exitRoot();
+    }
+
+    /**
+     * Enters an operation that would empty the error queue before it starts: what the task around it has left so far is
+     * recorded first. A virtual thread stays on its carrier until the operation is left.
+     *
+     * @return a token for {@link #exitOperation}, which must follow on this thread
+     */
+    public static long enterOperation(int label) {
+        int options = Options.INHERITED.packedForHooks();
+        if (VirtualThreads.isCurrent() && !VirtualThreads.pin()) {
+            Natives.checkpoint(label, options);
+            return CHECKPOINTS;
+        }
+        return Natives.enterAfterCheckpoint(label, options, 0);
+    }
+
+    /** Leaves the operation that {@link #enterOperation} gave the token for. */
+    public static void exitOperation(int label, long token) {
+        if (token == CHECKPOINTS) {
+            Natives.checkpoint(label, Options.INHERITED.packedForHooks());
+            return;
+        }
+        // A negative answer entered nothing, but the thread was kept on its carrier before it came.
+        if (token > 0) {
+            Natives.exit(token);
+        }
+        if (VirtualThreads.isCurrent()) {
+            Natives.unpin();
+        }
+    }
+
+    /**
+     * Records what the task of this thread has left so far, and applies the policy: before somebody else empties the
+     * queue. Without a task, the errors count as arrivals of {@code label}.
+     */
+    public static void checkpoint(int label) {
+        Natives.checkpoint(label, Options.INHERITED.packedForHooks());
+    }
+
+    /** Whether the calling thread is a virtual one. */
+    public static boolean onVirtualThread() {
+        return VirtualThreads.isCurrent();
+    }
+}
