@@ -1,0 +1,259 @@
+package org.sslsweep.tomcat;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.TimeUnit;
+import javax.management.ObjectName;
+import org.apache.catalina.connector.Connector;
+import org.apache.coyote.AbstractProtocol;
+import org.apache.coyote.ProtocolHandler;
+import org.apache.coyote.http11.AbstractHttp11Protocol;
+import org.apache.juli.logging.Log;
+import org.apache.juli.logging.LogFactory;
+import org.apache.tomcat.util.threads.TaskQueue;
+import org.apache.tomcat.util.threads.TaskThreadFactory;
+import org.apache.tomcat.util.threads.ThreadPoolExecutor;
+import org.sslsweep.ThreadHygiene;
+
+/**
+ * The hooks of one TLS connector: its executor and its TLS implementation. Called from the connector's lifecycle events,
+ * on the thread that starts or stops it.
+ */
+final class ConnectorHooks {
+    private static final Log LOG = LogFactory.getLog(ConnectorHooks.class);
+    /** The labels of the connector that this thread is binding: Tomcat makes its TLS implementation by a bare name. */
+    private static final ThreadLocal<ConnectorLabels> BINDING = new ThreadLocal<>();
+
+    private final Connector connector;
+    private final ProtocolHandler handler;
+    private final EndpointAccess endpoint;
+    private final boolean nio2;
+    private final boolean apr;
+    private final ConnectorLabels labels;
+    private final WorkerHooks workerHooks;
+    /** Name of the TLS implementation that Tomcat would use; null for JSSE, and on the APR connector. */
+    private final String tls;
+
+    /** Ours, where Tomcat will not shut it down. */
+    private WorkerPool pool;
+    /** Name to give back when the endpoint is bound. */
+    private String nameBefore;
+    private String executorReport = "executor not hooked";
+    private boolean tlsGuarded;
+    /** It works on a pool that cannot be replaced before the port is given back. */
+    private boolean keepsExecutor;
+
+    /** @throws IllegalArgumentException when the pattern for labels is not one */
+    ConnectorHooks(Connector connector, String pattern) {
+        this.connector = connector;
+        handler = connector.getProtocolHandler();
+        endpoint = EndpointAccess.of(handler);
+        nio2 = Reflection.isA(handler, "org.apache.coyote.http11.Http11Nio2Protocol");
+        apr = Reflection.isA(handler, "org.apache.coyote.http11.Http11AprProtocol");
+        tls = apr ? null : TlsChoice.of(connector);
+        if (tls != null) {
+            // Tomcat does the same in a moment; done now, the connector's name says openssl already.
+            TlsChoice.set(connector, tls);
+        }
+        labels = new ConnectorLabels(ConnectorLabels.base(pattern, name(), connector.getPortWithOffset()));
+        workerHooks = new WorkerHooks(labels, nio2 ? Phase.IO : Phase.TASK);
+    }
+
+    /** Whether the connector has TLS, so that there is something to guard. */
+    static boolean applyTo(Connector connector) {
+        ProtocolHandler handler = connector.getProtocolHandler();
+        return handler instanceof AbstractHttp11Protocol && ((AbstractHttp11Protocol<?>) handler).isSSLEnabled();
+    }
+
+    /** The labels for a TLS implementation that is made on this thread; null without the native library. */
+    static ConnectorLabels labelsHere() {
+        ConnectorLabels here = BINDING.get();
+        return here != null || !ThreadHygiene.isAvailable() ? here : new ConnectorLabels("tls");
+    }
+
+    /** Whether this connector needs a checkpoint between servlet and TLS: its native code empties the queue unseen. */
+    boolean isApr() {
+        return apr;
+    }
+
+    /** Whether TLS is Java's own, or another that is not OpenSSL by Tomcat. */
+    boolean isWithoutOpenSsl() {
+        return !apr && TlsChoice.guardOf(tls) == null && !TlsChoice.isGuard(tls);
+    }
+
+    void beforeInit() {
+        if (bindsOnInit()) {
+            // The channel group of NIO2 is made with the executor that is there when the port is bound.
+            if (nio2) {
+                hookExecutor();
+            }
+            beforeBind();
+        }
+    }
+
+    void afterInit() {
+        if (bindsOnInit()) {
+            afterBind();
+        }
+    }
+
+    void beforeStart() {
+        hookExecutor();
+        if (!bindsOnInit()) {
+            beforeBind();
+        }
+    }
+
+    void afterStart() {
+        afterBind();
+    }
+
+    /** The connector is bound, or runs, and nobody told us before. */
+    void hookLate() {
+        Executor there = handler.getExecutor();
+        boolean tomcats = there instanceof ThreadPoolExecutor && !(there instanceof Guarding);
+        if (tomcats && (nio2 || endpoint == null)) {
+            // The channel group goes on with it.
+            keepsExecutor = true;
+            executorReport = "executor not hooked: the connector was bound before sslsweep heard of it";
+        } else if (tomcats) {
+            setPool();
+            // Those who hold the other still hand it tasks, which must not be refused; its threads end when idle.
+            ((ThreadPoolExecutor) there).setCorePoolSize(0);
+        } else if (there != null) {
+            hookExecutor();
+        }
+        afterBind();
+    }
+
+    void afterStop() {
+        BINDING.remove();
+        // NIO2 works on until the port is given back.
+        if (!nio2 || !bindsOnInit()) {
+            endPool();
+        }
+    }
+
+    void afterDestroy() {
+        endPool();
+    }
+
+    /** What is hooked, for the log. */
+    String report() {
+        String engine = apr ? "APR natives" : tlsGuarded ? "TLS engine"
+                : isWithoutOpenSsl() ? "TLS not by OpenSSL (" + (tls == null ? "JSSE" : tls) + ")" : "TLS engine not hooked";
+        return labels.base + " (" + executorReport + ", " + engine + ")";
+    }
+
+    private boolean bindsOnInit() {
+        return endpoint != null ? endpoint.bindsOnInit() : !"false".equals(String.valueOf(connector.getProperty("bindOnInit")));
+    }
+
+    // ---- TLS
+
+    private void beforeBind() {
+        BINDING.set(labels);
+        String guard = TlsChoice.guardOf(tls);
+        // By name, Tomcat would call the connector https-jsse-..., in JMX too, when that happens in its initialisation.
+        boolean later = TlsChoice.OPENSSL.equals(tls) && bindsOnInit() && endpoint != null && endpoint.canGuardTls();
+        if (guard != null && !later && loads(guard)) {
+            nameBefore = tls;
+            TlsChoice.set(connector, guard);
+        }
+    }
+
+    private void afterBind() {
+        BINDING.remove();
+        if (nameBefore != null) {
+            TlsChoice.set(connector, nameBefore);
+            nameBefore = null;
+            tlsGuarded = true;
+        } else if (TlsChoice.isGuard(tls)) {
+            tlsGuarded = true;
+        } else if (TlsChoice.guardOf(tls) != null && endpoint != null) {
+            tlsGuarded = endpoint.guardTls(labels);
+        }
+    }
+
+    /** Whether Tomcat can load a class of ours: it looks with its own class loader. */
+    private static boolean loads(String name) {
+        try {
+            Class<?> found = Class.forName(name, false, AbstractProtocol.class.getClassLoader());
+            return found.getClassLoader() == ConnectorHooks.class.getClassLoader();
+        } catch (ClassNotFoundException | LinkageError elsewhere) {
+            LOG.warn("sslsweep: Tomcat cannot load " + name + ", so that TLS on threads which are no workers stays"
+                    + " unguarded. Put the jar of sslsweep where Tomcat's own jars are (the server's lib folder)");
+            return false;
+        }
+    }
+
+    // ---- executor
+
+    private void hookExecutor() {
+        Executor there = handler.getExecutor();
+        if (there instanceof Guarding || keepsExecutor && there != null) {
+            return;
+        }
+        if (there != null) {
+            hookExecutorOfOthers(there);
+        } else if (endpoint != null ? endpoint.usesVirtualThreads() : virtual()) {
+            executorReport = "virtual threads";
+        } else {
+            setPool();
+        }
+    }
+
+    private void hookExecutorOfOthers(Executor there) {
+        if (there.getClass().getName().contains("VirtualThread")) {
+            executorReport = "virtual threads";
+            return;
+        }
+        handler.setExecutor(new GuardingExecutorService(there, workerHooks));
+        executorReport = "executor wrapped";
+        LOG.info("sslsweep: the executor of " + labels.base + " is guarded from outside, which costs an object for each"
+                + " task; <Executor className=\"" + HygieneExecutor.class.getName() + "\" ...> in its place does without");
+    }
+
+    private void setPool() {
+        if (endpoint == null) {
+            pool = poolOfPublicFigures();
+            handler.setExecutor(pool);
+        } else {
+            pool = endpoint.newPool(workerHooks, endpoint.nameOr(name()));
+            endpoint.setOwnExecutor(pool);
+        }
+        executorReport = "executor";
+    }
+
+    private WorkerPool poolOfPublicFigures() {
+        AbstractProtocol<?> figures = (AbstractProtocol<?>) handler;
+        int queue = Reflection.number(handler, "getMaxQueueSize", Integer.MAX_VALUE);
+        return WorkerPool.start(workerHooks, figures.getMinSpareThreads(), figures.getMaxThreads(), 60_000,
+                new TaskQueue(queue), new TaskThreadFactory(name() + "-exec-", true, figures.getThreadPriority()));
+    }
+
+    private boolean virtual() {
+        return Boolean.parseBoolean(String.valueOf(connector.getProperty("useVirtualThreads")));
+    }
+
+    /** Ends our pool, unless Tomcat has done it. */
+    private void endPool() {
+        ExecutorService ended = pool;
+        pool = null;
+        if (ended == null || handler.getExecutor() != ended) {
+            return;
+        }
+        handler.setExecutor(null);
+        ended.shutdownNow();
+        try {
+            ended.awaitTermination(endpoint == null ? 5_000 : endpoint.terminationTimeoutMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException stop) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private String name() {
+        String quoted = handler instanceof AbstractProtocol ? ((AbstractProtocol<?>) handler).getName() : "\"connector\"";
+        return ObjectName.unquote(quoted);
+    }
+}

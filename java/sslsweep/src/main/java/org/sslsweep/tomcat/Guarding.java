@@ -1,0 +1,4 @@
+package org.sslsweep.tomcat;
+
+/** An executor whose tasks are guarded. */
+interface Guarding {}

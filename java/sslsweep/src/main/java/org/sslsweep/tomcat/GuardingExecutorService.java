@@ -1,0 +1,103 @@
+package org.sslsweep.tomcat;
+
+import java.util.List;
+import java.util.concurrent.AbstractExecutorService;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import org.apache.tomcat.util.threads.ResizableExecutor;
+import org.sslsweep.TaskHooks;
+
+/**
+ * Guards the tasks that a connector hands to an executor which is not its own. Cannot be shut down: the executor is
+ * others' too.
+ */
+final class GuardingExecutorService extends AbstractExecutorService implements Guarding, ResizableExecutor {
+    private final Executor executor;
+    private final WorkerHooks hooks;
+
+    GuardingExecutorService(Executor executor, WorkerHooks hooks) {
+        this.executor = executor;
+        this.hooks = hooks;
+    }
+
+    @Override
+    public void execute(Runnable task) {
+        executor.execute(new Guarded(task, hooks));
+    }
+
+    private static final class Guarded implements Runnable {
+        private final Runnable task;
+        private final WorkerHooks hooks;
+
+        Guarded(Runnable task, WorkerHooks hooks) {
+            this.task = task;
+            this.hooks = hooks;
+        }
+
+        @Override
+        public void run() {
+            // An executor of another's may run tasks on virtual threads, whose queue is their carrier's.
+            if (TaskHooks.onVirtualThread()) {
+                task.run();
+                return;
+            }
+            hooks.before(task);
+            try {
+                task.run();
+            } finally {
+                hooks.after();
+            }
+        }
+    }
+
+    @Override
+    public int getPoolSize() {
+        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getPoolSize() : -1;
+    }
+
+    @Override
+    public int getMaxThreads() {
+        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getMaxThreads() : -1;
+    }
+
+    @Override
+    public int getActiveCount() {
+        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getActiveCount() : -1;
+    }
+
+    @Override
+    public boolean resizePool(int spare, int most) {
+        return executor instanceof ResizableExecutor && ((ResizableExecutor) executor).resizePool(spare, most);
+    }
+
+    @Override
+    public boolean resizeQueue(int capacity) {
+        return executor instanceof ResizableExecutor && ((ResizableExecutor) executor).resizeQueue(capacity);
+    }
+
+    @Override
+    public void shutdown() {
+        // Not ours to stop.
+    }
+
+    @Override
+    public List<Runnable> shutdownNow() {
+        return List.of();
+    }
+
+    @Override
+    public boolean isShutdown() {
+        return false;
+    }
+
+    @Override
+    public boolean isTerminated() {
+        return false;
+    }
+
+    /** Does not wait: the executor goes on. */
+    @Override
+    public boolean awaitTermination(long timeout, TimeUnit unit) {
+        return false;
+    }
+}

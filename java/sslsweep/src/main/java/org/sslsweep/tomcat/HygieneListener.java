@@ -1,0 +1,289 @@
+package org.sslsweep.tomcat;
+
+import java.beans.PropertyChangeEvent;
+import java.beans.PropertyChangeListener;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.catalina.Engine;
+import org.apache.catalina.Lifecycle;
+import org.apache.catalina.LifecycleEvent;
+import org.apache.catalina.LifecycleListener;
+import org.apache.catalina.LifecycleState;
+import org.apache.catalina.Server;
+import org.apache.catalina.Service;
+import org.apache.catalina.Valve;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.core.StandardServer;
+import org.apache.catalina.core.StandardService;
+import org.apache.juli.logging.Log;
+import org.apache.juli.logging.LogFactory;
+import org.sslsweep.ThreadHygiene;
+
+/**
+ * Guards the tasks of each TLS connector: {@code <Listener className="org.sslsweep.tomcat.HygieneListener"/>} in
+ * {@code <Server>}, and nothing else. It may as well be added to a Service, an Engine or a Connector, also by a program
+ * that embeds Tomcat, before what it is added to is initialised.
+ *
+ * <p>Attributes: {@code policy} ({@code clear}, {@code observe}), {@code observeOnly}, {@code release} ({@code default},
+ * {@code every-task}, {@code thread-exit}, {@code park}, {@code never}), {@code label} (a text that may hold
+ * {@code {name}}, {@code {protocol}} and {@code {port}}), {@code jmx}. Policy and release are the whole process's.
+ *
+ * <p>Where the native library cannot be loaded, Tomcat starts as it would without the listener, and the log says why.
+ */
+public class HygieneListener implements LifecycleListener, PropertyChangeListener {
+    private static final Log LOG = LogFactory.getLog(HygieneListener.class);
+
+    // As written, until the first event: what a setter throws, Tomcat's parser turns into a line of the log.
+    private String policy;
+    private String observeOnly;
+    private String release;
+    private String label;
+    private String jmx;
+
+    private final Map<Connector, ConnectorHooks> hooks = new IdentityHashMap<>();
+    private ListenerSettings settings;
+    /** What it was added to: the one that it reports for. */
+    private Lifecycle home;
+    private boolean registered;
+
+    /** What happens to leftovers: {@code clear} (they are recorded and cleared) or {@code observe} (they stay). */
+    public void setPolicy(String policy) {
+        this.policy = policy;
+    }
+
+    /** {@code true}: the same as the policy {@code observe}. */
+    public void setObserveOnly(String observeOnly) {
+        this.observeOnly = observeOnly;
+    }
+
+    /** As {@link #setObserveOnly(String)}. */
+    public void setObserveOnly(boolean observeOnly) {
+        this.observeOnly = Boolean.toString(observeOnly);
+    }
+
+    /**
+     * When the state of a thread is given back to OpenSSL: {@code default}, {@code every-task}, {@code thread-exit},
+     * {@code park} or {@code never}.
+     */
+    public void setRelease(String release) {
+        this.release = release;
+    }
+
+    /** How labels begin; may hold {@code {name}}, {@code {protocol}} and {@code {port}}. */
+    public void setLabel(String label) {
+        this.label = label;
+    }
+
+    /** {@code false}: no MBean. */
+    public void setJmx(String jmx) {
+        this.jmx = jmx;
+    }
+
+    /** As {@link #setJmx(String)}. */
+    public void setJmx(boolean jmx) {
+        this.jmx = Boolean.toString(jmx);
+    }
+
+    /**
+     * For Tomcat.
+     *
+     * @throws IllegalArgumentException for an attribute whose value is not allowed, at the first event: what it was
+     *     added to does not start
+     */
+    @Override
+    public synchronized void lifecycleEvent(LifecycleEvent event) {
+        Lifecycle source = event.getLifecycle();
+        String type = event.getType();
+        if (home == null) {
+            home = source;
+        }
+        if (type.equals(Lifecycle.BEFORE_INIT_EVENT) || type.equals(Lifecycle.BEFORE_START_EVENT)) {
+            if (settings == null) {
+                begin();
+            }
+            if (ThreadHygiene.isAvailable()) {
+                adopt(source);
+            }
+        }
+        if (source instanceof Connector) {
+            connectorEvent((Connector) source, type);
+        }
+        if (source == home) {
+            homeEvent(type);
+        }
+    }
+
+    private void begin() {
+        ListenerSettings checked = new ListenerSettings(policy, observeOnly, release, label, jmx);
+        if (!ThreadHygiene.isAvailable()) {
+            LOG.warn("sslsweep: connectors run unguarded. " + ThreadHygiene.unavailableReason());
+        } else {
+            if (checked.policy != null) {
+                ThreadHygiene.setPolicy(checked.policy);
+            }
+            if (checked.release != null) {
+                ThreadHygiene.setRelease(checked.release);
+            }
+        }
+        settings = checked;
+    }
+
+    // ---- finding connectors
+
+    private void adopt(Lifecycle source) {
+        if (source instanceof Server) {
+            adopt((Server) source);
+        } else if (source instanceof Service) {
+            adopt((Service) source);
+        } else if (source instanceof Engine) {
+            adopt(((Engine) source).getService());
+        }
+    }
+
+    private void adopt(Server server) {
+        if (server instanceof StandardServer) {
+            // Tomcat keeps a list: removed first, it is there once.
+            ((StandardServer) server).removePropertyChangeListener(this);
+            ((StandardServer) server).addPropertyChangeListener(this);
+        }
+        for (Service service : server.findServices()) {
+            adopt(service);
+        }
+    }
+
+    private void adopt(Service service) {
+        if (service instanceof StandardService) {
+            ((StandardService) service).removePropertyChangeListener(this);
+            ((StandardService) service).addPropertyChangeListener(this);
+        }
+        for (Connector connector : service.findConnectors()) {
+            adopt(connector);
+        }
+    }
+
+    private void adopt(Connector connector) {
+        if (!Arrays.asList(connector.findLifecycleListeners()).contains(this)) {
+            connector.addLifecycleListener(this);
+        }
+        if (connector.getState().isAvailable() || connector.getState() == LifecycleState.INITIALIZED) {
+            hookLate(connector);
+        }
+    }
+
+    /** For Tomcat: a service or a connector was added or removed. */
+    @Override
+    public synchronized void propertyChange(PropertyChangeEvent event) {
+        if (settings == null || !ThreadHygiene.isAvailable()) {
+            return;
+        }
+        Object added = event.getNewValue();
+        if (added instanceof Service) {
+            adopt((Service) added);
+        } else if (added instanceof Connector) {
+            adopt((Connector) added);
+        }
+    }
+
+    // ---- connectors
+
+    private void connectorEvent(Connector connector, String type) {
+        switch (type) {
+            case Lifecycle.BEFORE_INIT_EVENT:
+                hook(connector);
+                break;
+            case Lifecycle.AFTER_INIT_EVENT:
+                with(connector, ConnectorHooks::afterInit);
+                break;
+            case Lifecycle.BEFORE_START_EVENT:
+                hookLate(connector);
+                with(connector, ConnectorHooks::beforeStart);
+                break;
+            case Lifecycle.AFTER_START_EVENT:
+                with(connector, ConnectorHooks::afterStart);
+                break;
+            case Lifecycle.AFTER_STOP_EVENT:
+                with(connector, ConnectorHooks::afterStop);
+                break;
+            case Lifecycle.AFTER_DESTROY_EVENT:
+                with(connector, ConnectorHooks::afterDestroy);
+                hooks.remove(connector);
+                break;
+            default:
+                break;
+        }
+    }
+
+    private void hook(Connector connector) {
+        if (ThreadHygiene.isAvailable() && ConnectorHooks.applyTo(connector)) {
+            ConnectorHooks made = new ConnectorHooks(connector, settings.labelPattern);
+            hooks.put(connector, made);
+            made.beforeInit();
+            addValve(connector.getService());
+        }
+    }
+
+    /** A connector that was initialised before it was heard of. */
+    private void hookLate(Connector connector) {
+        if (!hooks.containsKey(connector) && ThreadHygiene.isAvailable() && ConnectorHooks.applyTo(connector)) {
+            ConnectorHooks made = new ConnectorHooks(connector, settings.labelPattern);
+            hooks.put(connector, made);
+            made.hookLate();
+            addValve(connector.getService());
+        }
+    }
+
+    private void with(Connector connector, java.util.function.Consumer<ConnectorHooks> action) {
+        ConnectorHooks found = hooks.get(connector);
+        if (found != null) {
+            action.accept(found);
+        }
+    }
+
+    private static void addValve(Service service) {
+        Engine engine = service == null ? null : service.getContainer();
+        if (engine == null) {
+            return;
+        }
+        for (Valve valve : engine.getPipeline().getValves()) {
+            if (valve instanceof CheckpointValve) {
+                return;
+            }
+        }
+        engine.getPipeline().addValve(new CheckpointValve());
+    }
+
+    // ---- what it was added to
+
+    private void homeEvent(String type) {
+        switch (type) {
+            case Lifecycle.AFTER_START_EVENT:
+                started();
+                break;
+            case Lifecycle.AFTER_STOP_EVENT:
+            case Lifecycle.AFTER_DESTROY_EVENT:
+                unregister();
+                break;
+            default:
+                break;
+        }
+    }
+
+    private void started() {
+        if (!ThreadHygiene.isAvailable()) {
+            return;
+        }
+        List<ConnectorHooks> all = new ArrayList<>(hooks.values());
+        String connectors = all.isEmpty() ? "no TLS connector"
+                : all.stream().map(ConnectorHooks::report).sorted().collect(Collectors.joining(", "));
+        LOG.info("sslsweep: policy " + ThreadHygiene.policy() + ", release " + ThreadHygiene.release() + "; guards "
+                + connectors);
+    }
+
+    private void unregister() {
+        registered = false;
+    }
+}
