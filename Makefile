@@ -3,13 +3,15 @@
 
 CARGO ?= cargo
 target := $(or $(CARGO_TARGET_DIR),target)
+maven := mvn --file java/pom.xml -Dsslsweep.native.folder=$(abspath $(target))/release
 scripts := ci/*.sh .ci/run
 
-.PHONY: help setup demo test bench lint
+.PHONY: help setup demo jar natives test bench lint
 
 help:
-	@echo 'make setup   install what is missing: Debian packages, rustfmt and clippy, the OpenSSL lines'
+	@echo 'make setup   install what is missing: Debian packages, rustfmt and clippy, the OpenSSL lines, Java 25'
 	@echo 'make demo    the large-after-small regression on real libraries; report in report/'
+	@echo 'make jar     java/sslsweep/target/sslsweep-VERSION.jar, with the native library inside'
 	@echo 'make test    all tests'
 	@echo 'make bench   what hygiene costs on each library, held to its bounds, and the benchmarks'
 	@echo 'make lint    formatting, clippy, shellcheck, documentation'
@@ -18,13 +20,22 @@ setup:
 	@ci/packages.sh
 	@ci/rust.sh
 	@ci/lines.sh
+	@ci/java.sh
 
 demo: setup
 	$(CARGO) build --release --locked --package sslsweep-cli
 	$(target)/release/sslsweep regress --out report
 
-test: setup
+# What the jar and the tests of java/ carry.
+natives: setup
+	$(CARGO) build --release --locked --package sslsweep --package sslsweep-leaver
+
+jar: natives
+	$(maven) --projects sslsweep -Dmaven.test.skip package
+
+test: natives
 	$(CARGO) test --workspace --all-features --locked
+	$(maven) verify
 
 bench: setup
 	$(CARGO) build --release --locked --package sslsweep-cli

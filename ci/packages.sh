@@ -36,6 +36,11 @@ need unzip command -v unzip                  # unpacks them
 need libssl3 installed libssl3               # line 3.0
 need libssl-dev test -e /usr/include/openssl/ssl.h # tests: the openssl crate, which links line 3.0; libcrypto.a
 need pkg-config command -v pkg-config        # the same
+need default-jdk-headless javac --release 17 -version # java/: Java 17 or later
+need maven command -v mvn                    # java/
+need libtcnative-1 installed libtcnative-1   # tests: the genuine tcnative
+need libtomcat9-java installed libtomcat9-java # tests: Debian's Tomcat 9; has no service
+need tomcat10-common installed tomcat10-common # tests: Debian's Tomcat 10; has no service (see ci/java.sh)
 need strace command -v strace                # tests: a clean task makes no system call
 need shellcheck command -v shellcheck        # make lint
 
