@@ -1,0 +1,163 @@
+package org.sslsweep.testserver;
+
+import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import javax.servlet.Servlet;
+import org.apache.catalina.Context;
+import org.apache.catalina.LifecycleException;
+import org.apache.catalina.LifecycleListener;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.core.AprLifecycleListener;
+import org.apache.catalina.startup.Tomcat;
+import org.apache.catalina.util.ServerInfo;
+import org.apache.coyote.AbstractProtocol;
+import org.apache.tomcat.util.net.SSLHostConfig;
+import org.apache.tomcat.util.net.SSLHostConfigCertificate;
+import org.apache.tomcat.util.threads.ThreadPoolExecutor;
+import org.apache.tomcat.websocket.server.WsSci;
+
+/** One Tomcat, from its start to its end. */
+final class Instance {
+    private static final String HYGIENE = "org.sslsweep.tomcat.HygieneListener";
+
+    private final Options options;
+    private final Tomcat tomcat = new Tomcat();
+    private final Connector connector;
+    private final ApplicationThread application = new ApplicationThread();
+
+    private Instance(Options options) throws Exception {
+        this.options = options;
+        Path base = Files.createTempDirectory(options.base, "tomcat");
+        tomcat.setBaseDir(base.toString());
+        if (options.tls.loader != null) {
+            tomcat.getServer().addLifecycleListener(listener(options.tls.loader, Map.of()));
+        }
+        if (options.listener != null) {
+            tomcat.getServer().addLifecycleListener(listener(HYGIENE, options.listener));
+        }
+        connector = connector();
+        tomcat.setConnector(connector);
+        addApplication(tomcat.addContext("", base.toString()));
+    }
+
+    /** Starts one. Throws when TLS is not done as the options say. */
+    static Instance start(Options options) throws Exception {
+        Instance instance = new Instance(options);
+        instance.tomcat.start();
+        instance.check();
+        return instance;
+    }
+
+    void stop() throws LifecycleException {
+        tomcat.stop();
+        tomcat.destroy();
+        application.end();
+    }
+
+    int port() {
+        return connector.getLocalPort();
+    }
+
+    /** What there is to say about it, as members of a JSON object. */
+    String facts() {
+        return "\"port\":" + port() + ",\"tomcat\":" + Json.quote(ServerInfo.getServerNumber())
+                + ",\"handler\":" + Json.quote(protocol().getName()) + ",\"tls\":" + Json.quote(tls());
+    }
+
+    /** The connector's own thread pool; null where it has none. */
+    ThreadPoolExecutor pool() {
+        Executor executor = protocol().getExecutor();
+        return executor instanceof ThreadPoolExecutor ? (ThreadPoolExecutor) executor : null;
+    }
+
+    private static LifecycleListener listener(String className, Map<String, String> attributes)
+            throws ReflectiveOperationException {
+        Object listener = Class.forName(className).getConstructor().newInstance();
+        attributes.forEach((name, value) -> Options.set(listener, name, value));
+        return (LifecycleListener) listener;
+    }
+
+    private Connector connector() {
+        Connector made = new Connector(options.protocol());
+        made.setPort(0);
+        made.setScheme("https");
+        made.setSecure(true);
+        made.setThrowOnFailure(true);
+        Options.set(made, "SSLEnabled", "true");
+        Options.set(made, "address", "127.0.0.1");
+        // A connection may wait for its turn as long as a slow machine takes.
+        Options.set(made, "connectionTimeout", "120000");
+        Options.set(made, "maxKeepAliveRequests", "-1");
+        if (!options.connector.equals("apr") && !options.automatic) {
+            Options.set(made, "sslImplementationName", options.tls.implementation);
+        }
+        options.attributes.forEach((name, value) -> Options.set(made, name, value));
+        SSLHostConfig host = new SSLHostConfig();
+        host.setProtocols("TLSv1.2+TLSv1.3");
+        SSLHostConfigCertificate certificate =
+                new SSLHostConfigCertificate(host, SSLHostConfigCertificate.Type.UNDEFINED);
+        certificate.setCertificateFile(options.base.resolve("certificate.pem").toString());
+        certificate.setCertificateKeyFile(options.base.resolve("key.pem").toString());
+        host.addCertificate(certificate);
+        made.addSslHostConfig(host);
+        return made;
+    }
+
+    private void addApplication(Context context) {
+        add(context, "/put", new PutServlet());
+        add(context, "/leave", new LeaveServlet());
+        add(context, "/async", new AsyncServlet(application));
+        ApplicationConfigurator.use(application);
+        context.addServletContainerInitializer(new WsSci(), Set.of(EchoEndpoint.class));
+    }
+
+    // Tomcat 11 deprecates the mapping and keeps it.
+    @SuppressWarnings("deprecation")
+    private static void add(Context context, String path, Servlet servlet) {
+        Tomcat.addServlet(context, path, servlet).setAsyncSupported(true);
+        context.addServletMappingDecoded(path, path);
+    }
+
+    private AbstractProtocol<?> protocol() {
+        return (AbstractProtocol<?>) connector.getProtocolHandler();
+    }
+
+    private void check() {
+        boolean jsse = tls().contains(".jsse.");
+        if (options.tls == Options.Tls.OPENSSL && !AprLifecycleListener.isAprAvailable()) {
+            throw new IllegalStateException("tcnative is not loaded");
+        }
+        if (jsse != (options.tls == Options.Tls.JSSE)) {
+            throw new IllegalStateException("asked for " + options.tls + ", got " + tls());
+        }
+    }
+
+    /** The class that makes the connector's TLS engines. */
+    private String tls() {
+        if (options.connector.equals("apr")) {
+            // It has no engines of Java, and does not start without tcnative.
+            return options.protocol();
+        }
+        SSLHostConfigCertificate certificate =
+                protocol().findSslHostConfigs()[0].getCertificates().iterator().next();
+        try {
+            Object context = getter("getSslContextGenerated", "getSslContext").invoke(certificate);
+            return context == null ? "no context" : context.getClass().getName();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** The first of these that this Tomcat has: the later one is what earlier releases have. */
+    private static Method getter(String name, String before) throws NoSuchMethodException {
+        try {
+            return SSLHostConfigCertificate.class.getMethod(name);
+        } catch (NoSuchMethodException e) {
+            return SSLHostConfigCertificate.class.getMethod(before);
+        }
+    }
+}
