@@ -68,6 +68,12 @@ size_t sslsweep_snapshot_json(char *buffer, size_t size);
 /* The version of the library, such as "0.1.0". It lives as long as the process. */
 const char *sslsweep_version(void);
 
+/*
+ * 1 where this copy of the library has refused to serve a JVM, since another copy was there first: two
+ * would not know of each other's tasks. 0 otherwise.
+ */
+int sslsweep_refused(void);
+
 #ifdef __cplusplus
 }
 #endif

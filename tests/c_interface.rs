@@ -134,5 +134,6 @@ fn the_header_and_the_list_of_exports_name_the_same_functions() {
         .collect();
     declared.sort_unstable();
     let exports = fs::read_to_string(root().join("exports/libsslsweep.txt")).unwrap();
-    assert_eq!(declared, exports.lines().collect::<Vec<_>>());
+    let ours = exports.lines().filter(|name| name.starts_with("sslsweep_"));
+    assert_eq!(declared, ours.collect::<Vec<_>>());
 }

@@ -5,12 +5,12 @@ use std::mem::MaybeUninit;
 use std::slice;
 use std::sync::OnceLock;
 
-use super::{EdgeError, stack};
+use super::{EdgeError, java, stack};
 use crate::hygiene::{Label, Task};
 use crate::probe::{Probe, Snapshot};
 
 /// Label of a task that was entered without one.
-const UNNAMED: &str = "(unnamed)";
+pub(super) const UNNAMED: &str = "(unnamed)";
 
 /// So many bytes of a label are kept.
 const LONGEST_LABEL: usize = 128;
@@ -62,10 +62,16 @@ c_export! {
         const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
         Ok(VERSION.as_ptr().cast())
     }
+
+    /// 1 where this copy of the library has refused to serve a JVM, since another copy was there first;
+    /// 0 otherwise.
+    fn sslsweep_refused() -> c_int {
+        Ok(java::is_refused().into())
+    }
 }
 
 /// What there is, and what has grown since this process asked first.
-fn snapshot() -> Snapshot {
+pub(super) fn snapshot() -> Snapshot {
     static FIRST: OnceLock<(u32, Probe)> = OnceLock::new();
     let own = std::process::id();
     let (process, probe) = FIRST.get_or_init(|| (own, Probe::new()));
@@ -77,8 +83,12 @@ fn snapshot() -> Snapshot {
 fn interned(text: &CStr) -> Label {
     let bytes = text.to_bytes();
     // Characters have up to 4 bytes: cut with room, decode, then cut between characters.
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_LABEL + 4)]);
-    Label::intern(cut(&text))
+    label(&String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_LABEL + 4)]))
+}
+
+/// The label of a text, of which [`LONGEST_LABEL`] bytes are kept.
+pub(super) fn label(text: &str) -> Label {
+    Label::intern(cut(text))
 }
 
 /// Copies as much of `text` as fits, with a NUL behind it.

@@ -1,50 +1,86 @@
-//! The tasks that a thread has entered from C and not yet left.
+//! The tasks that a thread has entered from C or Java and not yet left.
 //!
-//! Calls are balanced even when they fail: an enter beyond the limit is counted without a guard, so that
-//! its exit does not end a task that is still going on. Tasks that a thread never leaves end with the
-//! thread, innermost first.
+//! Calls from C are balanced even when they fail: an enter beyond the limit is counted without a guard, so
+//! that its exit does not end a task that is still going on. Java gets a token for each task instead, which
+//! fits no other task of any thread. Tasks that a thread never leaves end with the thread, innermost first.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::EdgeError;
-use crate::hygiene::{Guard, Task};
+use crate::hygiene::{self, Guard, Task};
 
 /// So many tasks can be nested on one thread.
 pub(super) const DEEPEST: usize = 64;
 
-#[derive(Default)]
+/// So many tokens a thread takes at a time.
+const TOKENS: i64 = 1 << 16;
+/// The first token that no thread has taken.
+static TOKEN: AtomicI64 = AtomicI64::new(1);
+
+/// Names a task: more than 0, and never given out again.
+pub(super) type Token = i64;
+/// That of a worker's task, which nobody is given.
+const ROOT: Token = 0;
+
+struct Entry {
+    guard: Guard,
+    token: Token,
+}
+
 struct Stack {
-    guards: Vec<Guard>,
+    entries: Vec<Entry>,
     /// Tasks that were entered beyond the limit, the innermost ones; they have no guard.
     beyond: usize,
+    /// Tokens that the thread may give out.
+    tokens: std::ops::Range<Token>,
+}
+
+impl Stack {
+    fn token(&mut self) -> Token {
+        if let Some(token) = self.tokens.next() {
+            return token;
+        }
+        let first = TOKEN.fetch_add(TOKENS, Ordering::Relaxed);
+        self.tokens = first + 1..first + TOKENS;
+        first
+    }
+
+    /// Ends the tasks from `depth` on, innermost first. All but the outermost of them have been forgotten.
+    fn end(&mut self, depth: usize) -> u64 {
+        self.beyond = 0;
+        while self.entries.len() > depth + 1 {
+            drop(self.entries.pop());
+            hygiene::count_not_left();
+        }
+        self.entries.pop().map_or(0, |entry| entry.guard.close())
+    }
 }
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        while let Some(guard) = self.guards.pop() {
-            drop(guard);
+        while let Some(entry) = self.entries.pop() {
+            drop(entry);
         }
     }
 }
 
 thread_local! {
-    static STACK: RefCell<Stack> = const { RefCell::new(Stack { guards: Vec::new(), beyond: 0 }) };
+    static STACK: RefCell<Stack> =
+        const { RefCell::new(Stack { entries: Vec::new(), beyond: 0, tokens: 0..0 }) };
 }
 
-/// Enters a task on the calling thread.
+/// Enters a task on the calling thread; one beyond the limit is entered without a guard, and to be left
+/// all the same.
 pub(super) fn push(task: Task) -> Result<(), EdgeError> {
-    // Before the stack is touched: thread-locals are dropped in the reverse order of their first use, and
-    // hygiene's, which a thread's first guard uses before anything else, must outlive the guards that end
-    // with the thread, to record what they find.
-    let guard = Guard::enter(task);
-    with(|stack| {
-        if stack.guards.len() == DEEPEST {
+    let pushed = push_token(task);
+    if pushed == Err(EdgeError::TooDeep) {
+        with(|stack| {
             stack.beyond = stack.beyond.saturating_add(1);
-            return Err(EdgeError::TooDeep);
-        }
-        stack.guards.push(guard);
-        Ok(())
-    })
+            Ok(())
+        })?;
+    }
+    pushed.map(drop)
 }
 
 /// Leaves the task that was entered last on the calling thread.
@@ -54,8 +90,68 @@ pub(super) fn pop() -> Result<(), EdgeError> {
             stack.beyond -= 1;
             return Ok(());
         }
-        stack.guards.pop().map(drop).ok_or(EdgeError::Unbalanced)
+        stack.entries.pop().map(drop).ok_or(EdgeError::Unbalanced)
     })
+}
+
+/// Enters a task on the calling thread. On an error there is none to leave.
+#[inline]
+pub(super) fn push_token(task: Task) -> Result<Token, EdgeError> {
+    // Before the stack is touched: thread-locals are dropped in the reverse order of their first use, and
+    // hygiene's, which a thread's first guard uses before anything else, must outlive the guards that end
+    // with the thread, to record what they find.
+    let guard = Guard::enter(task);
+    with(|stack| {
+        if stack.entries.len() == DEEPEST {
+            return Err(EdgeError::TooDeep);
+        }
+        let token = stack.token();
+        stack.entries.push(Entry { guard, token });
+        Ok(token)
+    })
+}
+
+/// Leaves the task of a token, and those that were entered in it and not left; returns how many errors it
+/// left.
+#[inline]
+pub(super) fn pop_token(token: Token) -> Result<u64, EdgeError> {
+    with(|stack| {
+        let own = |entry: &Entry| entry.token == token && token != ROOT;
+        let depth = stack.entries.iter().rposition(own);
+        Ok(stack.end(depth.ok_or(EdgeError::Unbalanced)?))
+    })
+}
+
+/// Enters the task of a worker, which is in none: tasks that it has not left end first.
+#[inline]
+pub(super) fn push_root(task: Task) -> Result<(), EdgeError> {
+    // As in `push_token`, where the guard does it.
+    hygiene::begin_thread();
+    with(|stack| {
+        if !stack.entries.is_empty() {
+            hygiene::count_not_left();
+            stack.end(0);
+        }
+        stack.entries.push(Entry { guard: Guard::enter(task), token: ROOT });
+        Ok(())
+    })
+}
+
+/// Leaves the task of [`push_root`] and all that were entered in it and not left; returns how many errors it
+/// left.
+#[inline]
+pub(super) fn pop_root() -> Result<u64, EdgeError> {
+    with(|stack| match stack.entries.first() {
+        Some(entry) if entry.token == ROOT => Ok(stack.end(0)),
+        _ => Err(EdgeError::Unbalanced),
+    })
+}
+
+/// Records what the innermost task has left so far; returns how many errors that were, or nothing where the
+/// thread is in no task.
+#[inline]
+pub(super) fn checkpoint() -> Result<Option<u64>, EdgeError> {
+    with(|stack| Ok(stack.entries.last_mut().map(|entry| entry.guard.checkpoint())))
 }
 
 fn with<R>(act: impl FnOnce(&mut Stack) -> Result<R, EdgeError>) -> Result<R, EdgeError> {
@@ -73,9 +169,13 @@ fn with<R>(act: impl FnOnce(&mut Stack) -> Result<R, EdgeError>) -> Result<R, Ed
 mod tests {
     use super::*;
 
+    fn on_a_thread<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+        std::thread::spawn(work).join().unwrap()
+    }
+
     #[test]
     fn enters_and_exits_stay_balanced_beyond_the_limit() {
-        std::thread::spawn(|| {
+        on_a_thread(|| {
             assert_eq!(pop(), Err(EdgeError::Unbalanced));
             for _ in 0..DEEPEST {
                 assert_eq!(push(Task::new("deep")), Ok(()));
@@ -85,8 +185,59 @@ mod tests {
                 assert_eq!(pop(), Ok(()));
             }
             assert_eq!(pop(), Err(EdgeError::Unbalanced));
-        })
-        .join()
-        .unwrap();
+        });
+    }
+
+    #[test]
+    fn a_token_fits_its_task_alone() {
+        let kept = on_a_thread(|| push_token(Task::new("elsewhere")).unwrap());
+        on_a_thread(move || {
+            assert_eq!(pop_token(1), Err(EdgeError::Unbalanced));
+            let outer = push_token(Task::new("outer")).unwrap();
+            let inner = push_token(Task::new("inner")).unwrap();
+            let innermost = push_token(Task::new("innermost")).unwrap();
+            assert!(0 < outer && outer < inner && inner < innermost);
+            for other in [kept, 0, -1, innermost + 1] {
+                assert_eq!(pop_token(other), Err(EdgeError::Unbalanced), "{other}");
+            }
+            assert_eq!(on_a_thread(move || pop_token(outer)), Err(EdgeError::Unbalanced));
+            // With its outer one the innermost ends too.
+            assert_eq!(pop_token(inner), Ok(0));
+            assert_eq!(pop_token(innermost), Err(EdgeError::Unbalanced));
+            assert_eq!(pop_token(inner), Err(EdgeError::Unbalanced));
+            assert_eq!(pop_token(outer), Ok(0));
+            assert_eq!(checkpoint(), Ok(None), "the thread is in no task");
+        });
+    }
+
+    #[test]
+    fn a_worker_starts_afresh() {
+        on_a_thread(|| {
+            assert_eq!(pop_root(), Err(EdgeError::Unbalanced));
+            let forgotten = push_token(Task::new("forgotten")).unwrap();
+            assert_eq!(pop_root(), Err(EdgeError::Unbalanced), "no worker's task");
+            assert_eq!(push_root(Task::new("worker")), Ok(()));
+            assert_eq!(pop_token(forgotten), Err(EdgeError::Unbalanced));
+            let inner = push_token(Task::new("inner")).unwrap();
+            assert_eq!(checkpoint(), Ok(Some(0)));
+            assert_eq!(pop_root(), Ok(0));
+            assert_eq!(pop_token(inner), Err(EdgeError::Unbalanced));
+            assert_eq!(pop_root(), Err(EdgeError::Unbalanced));
+        });
+    }
+
+    #[test]
+    fn a_token_beyond_the_limit_needs_no_exit() {
+        on_a_thread(|| {
+            assert_eq!(push_root(Task::new("worker")), Ok(()));
+            let outer = push_token(Task::new("outer")).unwrap();
+            for _ in 2..DEEPEST {
+                assert!(push_token(Task::new("deep")).is_ok());
+            }
+            assert_eq!(push_token(Task::new("too deep")), Err(EdgeError::TooDeep));
+            assert_eq!(push(Task::new("too deep, from C")), Err(EdgeError::TooDeep));
+            assert_eq!(pop_token(outer), Ok(0));
+            assert_eq!(pop_root(), Ok(0));
+        });
     }
 }

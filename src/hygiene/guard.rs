@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use super::ledger::Origin;
 use super::sweep::Queue;
 use super::task::{Policy, Release, Task};
 use super::thread::{self, Current, Depths};
@@ -31,6 +32,8 @@ pub(super) struct Entered {
     pub(super) kept: Depths,
     /// Libraries that were bound then. One that came later was not looked at.
     pub(super) seen: u8,
+    /// Errors that the task had left by its last checkpoint.
+    pub(super) left: u16,
     /// A bit for each library.
     marks: u16,
     shared_marks: u16,
@@ -38,9 +41,10 @@ pub(super) struct Entered {
 
 impl Entered {
     pub(super) fn keep(&mut self, position: usize, depth: usize, mark: Mark) {
+        let bit = 1 << position;
         self.kept.set(position, depth);
-        self.marks |= u16::from(mark != Mark::None) << position;
-        self.shared_marks |= u16::from(mark == Mark::Shared) << position;
+        self.marks = self.marks & !bit | u16::from(mark != Mark::None) << position;
+        self.shared_marks = self.shared_marks & !bit | u16::from(mark == Mark::Shared) << position;
     }
 
     pub(super) fn mark(&self, position: usize) -> Mark {
@@ -67,6 +71,7 @@ impl Guard {
             outermost,
             kept: Depths::default(),
             seen: libraries.len() as u8,
+            left: 0,
             marks: 0,
             shared_marks: 0,
         };
@@ -79,6 +84,31 @@ impl Guard {
         Self { task, entered, _thread: PhantomData }
     }
 
+    /// Records what the task has left so far as its leftovers, and applies its policy, while the task goes
+    /// on: before something that empties the queue by itself, as many programs do before they call into
+    /// TLS. Returns how many errors that were.
+    ///
+    /// The task counts once however often this is called, and each of its errors is recorded once.
+    #[inline]
+    pub fn checkpoint(&mut self) -> u64 {
+        let before = self.entered.left;
+        for (position, bound) in libcrypto::bound().iter().enumerate() {
+            if bound.glance() == Glance::Dirty || !self.entered.kept.is_empty() {
+                self.entered = Queue::new(self.task, bound, position).checkpoint(self.entered);
+            }
+        }
+        u64::from(self.entered.left - before)
+    }
+
+    /// Ends the task now, as a drop does, and tells how many errors it left, those of its checkpoints
+    /// included.
+    #[inline(always)]
+    pub fn close(self) -> u64 {
+        let left = self.leave(&mut |_| {});
+        std::mem::forget(self);
+        left
+    }
+
     /// Ends the task now.
     ///
     /// # Errors
@@ -87,15 +117,17 @@ impl Guard {
     pub fn finish(self) -> Result<(), Dirty> {
         let mut meanings = Vec::new();
         self.leave(&mut |meaning| meanings.push(meaning));
-        let task = self.task;
+        let (task, earlier) = (self.task, self.entered.left);
         std::mem::forget(self);
-        if meanings.is_empty() { Ok(()) } else { Err(Dirty::new(task, meanings)) }
+        let clean = meanings.is_empty() && (earlier == 0 || task.policy != Policy::Assert);
+        if clean { Ok(()) } else { Err(Dirty::new(task, meanings, earlier)) }
     }
 
-    /// Sweeps, and counts the task. Tells `meaning` of each leftover where the policy is to fail.
+    /// Sweeps, and counts the task; returns how many errors it left. Tells `meaning` of each that was not
+    /// recorded at a checkpoint, where the policy is to fail.
     #[inline(always)]
-    fn leave(&self, meaning: &mut dyn FnMut(String)) {
-        let mut dirty = false;
+    fn leave(&self, meaning: &mut dyn FnMut(String)) -> u64 {
+        let mut left = u64::from(self.entered.left);
         let mut states = 0;
         for (position, bound) in libcrypto::bound().iter().enumerate() {
             let glance = bound.glance();
@@ -106,27 +138,25 @@ impl Guard {
             let mut empty = true;
             if glance == Glance::Dirty || !self.entered.kept.is_empty() {
                 let queue = Queue::new(self.task, bound, position);
-                dirty |= queue.leave(self.entered, !dirty, meaning);
+                left += queue.leave(self.entered, left == 0, meaning);
                 empty = bound.glance() != Glance::Dirty;
             }
-            if empty && self.entered.outermost && self.releases(bound) {
+            if empty && self.entered.outermost && releases(self.task, bound) {
                 thread::with(|current| current.release(bound));
             } else {
                 states |= 1 << position;
             }
         }
-        if self.task.policy == Policy::Observe {
-            thread::observed_to_here();
-        }
         thread::with(|current| current.end(self.task.label, self.entered.outermost, states));
+        left
     }
+}
 
-    #[inline]
-    fn releases(&self, bound: &Bound) -> bool {
-        match self.task.release {
-            None => bound.shares_states(),
-            Some(release) => release == Release::EveryTask,
-        }
+#[inline]
+fn releases(task: Task, bound: &Bound) -> bool {
+    match task.release {
+        None => bound.shares_states(),
+        Some(release) => release == Release::EveryTask,
     }
 }
 
@@ -151,20 +181,64 @@ pub fn run<R>(task: impl Into<Task>, work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Sweeps a thread that is in no task: records what is in its queues as left by the task's label, empties
+/// them (or leaves them, with [`Policy::Observe`]) and releases as the task's end would. No task is counted.
+/// Returns how many errors there were; none, and does nothing, inside a guard.
+///
+/// For code that runs on threads which nobody can guard, right after it has used OpenSSL.
+pub fn sweep(task: impl Into<Task>) -> Option<u64> {
+    outside(task.into(), Origin::Task)
+}
+
+/// As [`sweep`], of errors that others have left: they count as arrivals of the label. Releases nothing.
+pub fn sweep_arrivals(task: impl Into<Task>) -> Option<u64> {
+    outside(task.into(), Origin::Before)
+}
+
+#[inline]
+fn outside(task: Task, origin: Origin) -> Option<u64> {
+    if !thread::with(Current::begin) {
+        thread::with(Current::end_inner);
+        return None;
+    }
+    let (mut count, mut states) = (0, 0);
+    for (position, bound) in libcrypto::bound().iter().enumerate() {
+        let mut glance = bound.glance();
+        if glance == Glance::Dirty {
+            count += Queue::new(task, bound, position).outside(origin);
+            glance = bound.glance();
+        }
+        if glance == Glance::Clean && origin == Origin::Task && releases(task, bound) {
+            thread::with(|current| current.release(bound));
+        } else if glance != Glance::Absent {
+            states |= 1 << position;
+        }
+    }
+    thread::with(|current| current.end_outermost(states));
+    Some(count)
+}
+
 /// A task left errors in the error queue, and its policy is [`Policy::Assert`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("task `{label}` left {} error(s) in the error queue: {}", errors.len(), errors.join("; "))]
+#[error("task `{label}` left {} error(s) in the error queue: {}", usize::from(*earlier) + errors.len(), self.meanings())]
 pub struct Dirty {
     /// The task's label.
     pub label: &'static str,
-    /// What the errors mean, oldest first.
+    /// What the errors mean, oldest first, that were there at its end.
     pub errors: Vec<String>,
+    /// Errors that were recorded at its checkpoints; the ledger says what they mean.
+    pub earlier: u16,
 }
 
 impl Dirty {
     #[cold]
-    fn new(task: Task, errors: Vec<String>) -> Self {
-        Self { label: task.label.text(), errors }
+    fn new(task: Task, errors: Vec<String>, earlier: u16) -> Self {
+        Self { label: task.label.text(), errors, earlier }
+    }
+
+    fn meanings(&self) -> String {
+        let earlier = (self.earlier > 0).then(|| format!("{} before a checkpoint", self.earlier));
+        earlier.into_iter().chain(self.errors.iter().cloned()).collect::<Vec<_>>().join("; ")
     }
 
     #[cold]

@@ -60,8 +60,17 @@ impl Label {
     }
 
     #[inline]
-    pub(super) fn number(self) -> usize {
+    pub(crate) fn number(self) -> usize {
         usize::from(self.0)
+    }
+
+    /// The label that has `number`; that of the rest, where none has.
+    #[inline]
+    pub(crate) fn numbered(number: i32) -> Self {
+        match u16::try_from(number) {
+            Ok(number) if number < NEXT.load(Ordering::Relaxed) => Self(number),
+            _ => OTHER,
+        }
     }
 
     /// The label behind a number that [`Label::number`] gave.

@@ -39,6 +39,22 @@ pub struct Ledger {
     pub unfinished: u64,
     /// Threads for which the process had no key left for the release at their end.
     pub unarmed: u64,
+    /// Tasks that nobody left: they ended with the task around them, or when their worker began another.
+    pub not_left: u64,
+    /// What [`reset`] has taken out.
+    #[serde(skip)]
+    before: Totals,
+}
+
+/// Sums over all labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Tasks that ended.
+    pub tasks: u64,
+    /// Those that left errors.
+    pub dirty_tasks: u64,
+    /// Errors that they left.
+    pub leftovers: u64,
 }
 
 impl Ledger {
@@ -64,6 +80,16 @@ impl Ledger {
     #[must_use]
     pub fn arrivals(&self) -> u64 {
         self.labels.iter().map(|label| label.arrivals).sum()
+    }
+
+    /// Sums since the process's start, whatever was reset meanwhile.
+    #[must_use]
+    pub fn ever(&self) -> Totals {
+        Totals {
+            tasks: self.before.tasks + self.tasks(),
+            dirty_tasks: self.before.dirty_tasks + self.dirty_tasks(),
+            leftovers: self.before.leftovers + self.leftovers(),
+        }
     }
 
     /// The figures of one label.
@@ -156,10 +182,21 @@ struct Book {
     late: AtomicU64,
     unfinished: AtomicU64,
     unarmed: AtomicU64,
+    not_left: AtomicU64,
+}
+
+impl Book {
+    /// Tasks of a label since the process's start.
+    fn tasks(&self, label: Label) -> u64 {
+        self.counters.iter().map(|counters| counters.tasks(label)).sum()
+    }
 }
 
 #[derive(Default)]
 struct Pages {
+    /// Tasks at the last reset. The counters themselves belong to their threads and go on.
+    tasks_before: HashMap<Label, u64>,
+    before: Totals,
     labels: HashMap<Label, Sums>,
     records: HashMap<(Label, usize, Reason), Leftover>,
     not_told_apart: u64,
@@ -196,6 +233,11 @@ pub(super) fn count_late() {
 
 pub(super) fn count_unfinished() {
     count(|book| &book.unfinished);
+}
+
+/// A task has ended that nobody left.
+pub(crate) fn count_not_left() {
+    count(|book| &book.not_left);
 }
 
 pub(super) fn count_unarmed() {
@@ -313,16 +355,19 @@ fn text(text: Option<&CStr>) -> Option<String> {
 #[must_use]
 pub fn ledger() -> Ledger {
     let Some(book) = book() else { return Ledger::default() };
-    let (sums, records, not_told_apart) = {
+    let (sums, records, not_told_apart, tasks_before, before) = {
         let pages = book.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        (pages.labels.clone(), pages.records.clone(), pages.not_told_apart)
+        let Pages { labels, records, not_told_apart, tasks_before, before } = &*pages;
+        (labels.clone(), records.clone(), *not_told_apart, tasks_before.clone(), *before)
     };
     let mut labels: Vec<_> = Label::all()
         .map(|label| {
             let sums = sums.get(&label).copied().unwrap_or_default();
             LabelFigures {
                 label: label.text(),
-                tasks: book.counters.iter().map(|counters| counters.tasks(label)).sum(),
+                tasks: book
+                    .tasks(label)
+                    .saturating_sub(tasks_before.get(&label).copied().unwrap_or(0)),
                 dirty_tasks: sums.dirty_tasks,
                 leftovers: sums.leftovers,
                 arrivals: sums.arrivals,
@@ -339,6 +384,26 @@ pub fn ledger() -> Ledger {
         late: book.late.load(Ordering::Relaxed),
         unfinished: book.unfinished.load(Ordering::Relaxed),
         unarmed: book.unarmed.load(Ordering::Relaxed),
+        not_left: book.not_left.load(Ordering::Relaxed),
+        before,
+    }
+}
+
+/// Starts the ledger anew: all its figures are 0, and nothing is recorded. Tasks that are going on count
+/// when they end. What a probe says of growth since its start does not change.
+pub fn reset() {
+    let Some(book) = book() else { return };
+    let mut pages = book.pages.lock().unwrap_or_else(PoisonError::into_inner);
+    let Pages { labels, tasks_before, before, .. } = &mut *pages;
+    tasks_before.extend(Label::all().map(|label| (label, book.tasks(label))));
+    before.tasks = tasks_before.values().sum();
+    before.dirty_tasks += labels.values().map(|sums| sums.dirty_tasks).sum::<u64>();
+    before.leftovers += labels.values().map(|sums| sums.leftovers).sum::<u64>();
+    labels.clear();
+    pages.records.clear();
+    pages.not_told_apart = 0;
+    for counter in [&book.late, &book.unfinished, &book.unarmed, &book.not_left] {
+        counter.store(0, Ordering::Relaxed);
     }
 }
 

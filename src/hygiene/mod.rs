@@ -36,10 +36,12 @@ mod sweep;
 mod task;
 mod thread;
 
-pub use guard::{Dirty, Guard, run};
+pub use guard::{Dirty, Guard, run, sweep, sweep_arrivals};
 pub use label::Label;
-pub use ledger::{LabelFigures, Ledger, Leftover, Seen, ledger};
+pub(crate) use ledger::count_not_left;
+pub use ledger::{LabelFigures, Ledger, Leftover, Seen, Totals, ledger, reset};
 pub use task::{Policy, Release, Task};
-pub use thread::{guarded_states, park};
+pub(crate) use thread::begin_thread;
+pub use thread::{guarded_states, park, release_all};
 
 pub use crate::libcrypto::{libraries, look_again};

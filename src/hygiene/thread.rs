@@ -221,6 +221,20 @@ impl Current {
                 counters.note_states(states);
             }
         }
+        self.end_inner();
+    }
+
+    /// Takes a [`begin`](Self::begin) back that was no task and found the thread in none.
+    pub(super) fn end_outermost(&self, states: u32) {
+        if let Some(counters) = self.counters() {
+            counters.note_states(states);
+        }
+        self.end_inner();
+    }
+
+    /// Takes a [`begin`](Self::begin) back.
+    #[inline]
+    pub(super) fn end_inner(&self) {
         self.active.set(self.active.get().saturating_sub(1));
     }
 
@@ -280,20 +294,26 @@ impl Current {
     }
 }
 
-/// What is in the queues now has been recorded, though it stays there: no arrival for the next task.
+/// So many of the oldest errors in a queue have been recorded, though they stay there: no arrivals for
+/// the next task.
 #[cold]
-pub(super) fn observed_to_here() {
-    let mut depths = Depths(0);
-    for (position, bound) in libcrypto::bound().iter().enumerate() {
-        depths.set(position, bound.library().depth());
-    }
+pub(super) fn observed(position: usize, depth: usize) {
     with(|current| {
+        let mut depths = current.observed.get();
+        depths.set(position, depth);
         current.observed.set(depths);
         if !depths.is_empty() {
             // The next task compares: somebody may empty the queues in between.
             current.until_look.set(1);
         }
     });
+}
+
+/// Gives the calling thread its place, as its first guard does. For those who keep guards in thread-locals:
+/// before they use theirs, so that hygiene's outlives it.
+#[inline]
+pub(crate) fn begin_thread() {
+    let _ = with(Current::counters);
 }
 
 /// The label of a text that lives for ever.
@@ -322,11 +342,16 @@ fn release_shared() {
 /// Whatever is in the thread's error queues goes with it. On OpenSSL 1.1.0 and later the thread's random
 /// generators go too and are made again on next use. Does nothing inside a guard.
 pub fn park() {
+    if with(|current| current.active.get()) == 0 {
+        release_all();
+    }
+}
+
+/// As [`park`], but inside a guard as well: what is in the queues goes without a record, those of the
+/// caller's errors that a guard keeps too.
+pub fn release_all() {
     let _errno = system::ErrnoKept::new();
     with(|current| {
-        if current.active.get() > 0 {
-            return;
-        }
         for bound in libcrypto::bound() {
             bound.library().release();
         }

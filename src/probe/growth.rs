@@ -79,13 +79,14 @@ pub(super) struct Start {
 
 impl Start {
     pub(super) fn new(ledger: &Ledger, libraries: &'static [&'static Library]) -> Self {
-        let guarded = ledger.tasks() > 0;
+        let ever = ledger.ever();
+        let guarded = ever.tasks > 0;
         Self {
             time: SystemTime::now(),
             instant: Instant::now(),
-            tasks: ledger.tasks(),
-            dirty_tasks: ledger.dirty_tasks(),
-            leftovers: ledger.leftovers(),
+            tasks: ever.tasks,
+            dirty_tasks: ever.dirty_tasks,
+            leftovers: ever.leftovers,
             libraries: libraries
                 .iter()
                 .map(|library| (address(library), Reading::take(library, guarded)))
@@ -94,13 +95,14 @@ impl Start {
     }
 
     pub(super) fn growth(&self, ledger: &Ledger) -> Growth {
-        let tasks = ledger.tasks().saturating_sub(self.tasks);
-        let leftovers = ledger.leftovers().saturating_sub(self.leftovers);
+        let ever = ledger.ever();
+        let tasks = ever.tasks.saturating_sub(self.tasks);
+        let leftovers = ever.leftovers.saturating_sub(self.leftovers);
         Growth {
             since: self.time,
             seconds: self.instant.elapsed().as_secs_f64(),
             tasks,
-            dirty_tasks: ledger.dirty_tasks().saturating_sub(self.dirty_tasks),
+            dirty_tasks: ever.dirty_tasks.saturating_sub(self.dirty_tasks),
             leftovers,
             leftovers_per_1000_tasks: per_1000(signed(leftovers), tasks),
         }

@@ -128,6 +128,11 @@ impl Metrics {
                 "Threads for which the process had no key left for the release at their end",
                 ledger.unarmed,
             ),
+            (
+                "tasks_not_left",
+                "Tasks that ended with the task around them or with their worker's next one",
+                ledger.not_left,
+            ),
         ] {
             let counter: Counter<u64, AtomicU64> = self.register(name, help);
             counter.inc_by(value);

@@ -55,7 +55,7 @@ impl Probe {
     pub fn snapshot(&self) -> Snapshot {
         let libraries = libcrypto::libraries();
         let ledger = hygiene::ledger();
-        let guarded = ledger.tasks() > 0;
+        let guarded = ledger.ever().tasks > 0;
         let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         let growth = start.growth(&ledger);
         let libraries = libraries
@@ -108,7 +108,7 @@ pub struct Snapshot {
     pub refused: Vec<Refused>,
     /// What the guards have done since the probe's start.
     pub growth: Growth,
-    /// What tasks have left, since the process's start.
+    /// What tasks have left, since the process's start or the ledger's reset.
     pub ledger: Ledger,
     /// What all this means.
     pub findings: Vec<Finding>,
