@@ -1,12 +1,11 @@
 package org.sslsweep;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.Date;
 import java.util.List;
 import java.util.Map;
 
-/** The figures of one snapshot. Throws IllegalArgumentException where the text is none. */
+/** The figures of one snapshot, and of one leftover. Throws IllegalArgumentException where the text is none. */
 final class Figures {
     private final Map<String, Object> snapshot;
     private final List<Map<String, Object>> labels;
@@ -56,39 +55,32 @@ final class Figures {
         List<TaskEntry> entries = new ArrayList<>();
         for (Map<String, Object> label : labels) {
             entries.add(new TaskEntry(text(label, "label"), number(label, "tasks"), number(label, "dirty_tasks"),
-                    number(label, "leftovers"), number(label, "arrivals"), (Boolean) label.get("at_least")));
+                    number(label, "leftovers"), number(label, "arrivals"), flag(label, "at_least")));
         }
         return entries;
     }
 
-    List<LeftoverEntry> leftovers(int top) {
-        List<LeftoverEntry> entries = new ArrayList<>();
-        for (Map<String, Object> label : labels) {
-            for (Map<String, Object> entry : objects(label.get("entries"))) {
-                entries.add(leftover(text(label, "label"), entry));
-            }
+    /** One of {@link Natives#leftovers}. */
+    static LeftoverEntry leftover(String json) {
+        Map<String, Object> entry = object(Json.parse(json));
+        String source = text(entry, "file") + ":" + number(entry, "line");
+        if (entry.get("function") != null) {
+            source += " (" + text(entry, "function") + ")";
         }
-        entries.sort(Comparator.comparingLong(LeftoverEntry::getLeftovers)
-                .thenComparingLong(LeftoverEntry::getArrivals).reversed());
-        return new ArrayList<>(entries.subList(0, Math.min(top, entries.size())));
-    }
-
-    private static LeftoverEntry leftover(String label, Map<String, Object> entry) {
-        Map<String, Object> last = object(entry.get("last"));
-        String source = text(last, "file") + ":" + number(last, "line");
-        if (last.get("function") != null) {
-            source += " (" + text(last, "function") + ")";
-        }
-        Object connection = last.get("connection");
-        return new LeftoverEntry(label, text(entry, "reason"), number(entry, "leftovers"), number(entry, "arrivals"),
-                (Boolean) entry.get("at_least"), text(entry, "library"), (String) entry.get("benign"),
-                time(entry.get("first")), time(last.get("time")), text(last, "thread"), source,
+        Object connection = entry.get("connection");
+        return new LeftoverEntry(text(entry, "label"), text(entry, "reason"), number(entry, "leftovers"),
+                number(entry, "arrivals"), flag(entry, "at_least"), text(entry, "library"),
+                (String) entry.get("benign"), new Date(number(entry, "first_ms")), new Date(number(entry, "last_ms")), text(entry, "thread"),
+                number(entry, "thread_id"), source, (String) entry.get("data"),
                 connection == null ? null : number(connection));
     }
 
-    private static Date time(Object value) {
-        Map<String, Object> time = object(value);
-        return new Date(number(time, "secs_since_epoch") * 1000 + number(time, "nanos_since_epoch") / 1_000_000);
+    private static boolean flag(Map<String, Object> object, String name) {
+        Object value = object.get(name);
+        if (!(value instanceof Boolean)) {
+            throw unexpected(name, value);
+        }
+        return (Boolean) value;
     }
 
     private static String text(Map<String, Object> object, String name) {

@@ -27,8 +27,7 @@ public final class Guard implements AutoCloseable {
         this.virtual = virtual;
     }
 
-    /** Enters a task. {@code operation}: record first what the task around it has left so far. */
-    static Guard enter(TaskLabel label, int options, long connection, boolean operation) {
+    static Guard enter(TaskLabel label, int options, long connection) {
         Natives.ensureLoaded();
         Thread virtual = null;
         boolean stays = true;
@@ -40,8 +39,6 @@ public final class Guard implements AutoCloseable {
         if (!stays) {
             Natives.checkpoint(label.number(), options);
             token = CHECKPOINTS;
-        } else if (operation) {
-            token = Natives.enterAfterCheckpoint(label.number(), options, connection);
         } else {
             token = Natives.enter(label.number(), options, connection);
         }

@@ -1,6 +1,7 @@
 package org.sslsweep;
 
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.List;
 import javax.management.JMException;
 import javax.management.MBeanServer;
@@ -125,7 +126,11 @@ final class Hygiene implements HygieneMXBean {
         if (top < 1) {
             throw new IllegalArgumentException("leftovers(" + top + "): ask for one or more");
         }
-        return figures().leftovers(top);
+        List<LeftoverEntry> entries = new ArrayList<>();
+        for (String json : Natives.leftovers(top)) {
+            entries.add(Figures.leftover(json));
+        }
+        return entries;
     }
 
     @Override

@@ -15,13 +15,16 @@ public final class LeftoverEntry {
     private final Date first;
     private final Date last;
     private final String thread;
+    private final long threadId;
     private final String source;
+    private final String data;
     private final Long connection;
 
     @ConstructorParameters({"label", "reason", "leftovers", "arrivals", "atLeast", "library", "benign", "first", "last",
-        "thread", "source", "connection"})
+        "thread", "threadId", "source", "data", "connection"})
     public LeftoverEntry(String label, String reason, long leftovers, long arrivals, boolean atLeast, String library,
-            String benign, Date first, Date last, String thread, String source, Long connection) {
+            String benign, Date first, Date last, String thread, long threadId, String source, String data,
+            Long connection) {
         this.label = label;
         this.reason = reason;
         this.leftovers = leftovers;
@@ -32,7 +35,9 @@ public final class LeftoverEntry {
         this.first = new Date(first.getTime());
         this.last = new Date(last.getTime());
         this.thread = thread;
+        this.threadId = threadId;
         this.source = source;
+        this.data = data;
         this.connection = connection;
     }
 
@@ -86,9 +91,19 @@ public final class LeftoverEntry {
         return thread;
     }
 
+    /** The kernel's number of that thread, as in a thread dump's {@code nid}. */
+    public long getThreadId() {
+        return threadId;
+    }
+
     /** Where libcrypto raised the last one: file, line, function where it is known. */
     public String getSource() {
         return source;
+    }
+
+    /** Text that came with the last one; null where there was none. */
+    public String getData() {
+        return data;
     }
 
     /** The connection that the last one's task worked for; null where none is known. */

@@ -46,7 +46,8 @@ final class Natives {
     static native long enter(int label, int options, long connection);
 
     /**
-     * Leaves the task that {@link #enter} gave the token for. Tasks entered later on the thread and not left end with it.
+     * Leaves the task that {@link #enter} gave the token for. Tasks entered later on the thread and not left end with
+     * it.
      *
      * @return the errors that it left; or a negative answer ({@link #UNBALANCED}: not on this thread, or left already)
      */

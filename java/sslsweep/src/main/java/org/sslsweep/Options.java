@@ -44,7 +44,7 @@ public final class Options {
         return Release.ofPacked(packed());
     }
 
-    /** As {@link Natives} takes them: bits 0 and 1 the policy, bits 2 to 4 the release. */
+    /** As {@link Natives} takes them: bits 0 to 2 the policy, bits 3 to 5 the release. */
     int packed() {
         return chosen | processWide & inherited;
     }
@@ -59,10 +59,12 @@ public final class Options {
         return (packed & Policy.MASK) == Policy.ASSERT.ordinal();
     }
 
+    /** Sets what is inherited by tasks that begin from now on. */
     static synchronized void setProcessWide(Policy policy) {
         processWide = processWide & ~Policy.MASK | Objects.requireNonNull(policy, "policy").ordinal();
     }
 
+    /** Sets what is inherited by tasks that begin from now on. */
     static synchronized void setProcessWide(Release release) {
         int bits = Objects.requireNonNull(release, "release").ordinal() << Release.SHIFT;
         processWide = processWide & ~Release.MASK | bits;

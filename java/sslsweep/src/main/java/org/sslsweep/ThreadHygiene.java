@@ -58,7 +58,7 @@ public final class ThreadHygiene {
 
     /** Enters a task on the calling thread. Close what it returns. */
     public static Guard guard(TaskLabel label, Options options) {
-        return Guard.enter(label, options.packed(), 0, false);
+        return Guard.enter(label, options.packed(), 0);
     }
 
     /**
@@ -67,7 +67,7 @@ public final class ThreadHygiene {
      * @param connection number of the connection that the task works for, which reports name; 0: none
      */
     public static Guard guard(TaskLabel label, Options options, long connection) {
-        return Guard.enter(label, options.packed(), connection, false);
+        return Guard.enter(label, options.packed(), connection);
     }
 
     /** As {@link #run(TaskLabel, Runnable)}. */
