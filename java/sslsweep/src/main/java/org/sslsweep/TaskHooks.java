@@ -66,6 +66,11 @@ public final class TaskHooks {
         Natives.checkpoint(label, Options.INHERITED.packedForHooks());
     }
 
+    /** Records and clears what is in the queue, as left by {@code label}. Outside of tasks only. */
+    public static void sweep(int label) {
+        Natives.sweep(label, Options.INHERITED.packedForHooks());
+    }
+
     /** Whether the calling thread is a virtual one. */
     public static boolean onVirtualThread() {
         return VirtualThreads.isCurrent();

@@ -13,6 +13,7 @@ import org.apache.juli.logging.LogFactory;
 import org.apache.tomcat.util.threads.TaskQueue;
 import org.apache.tomcat.util.threads.TaskThreadFactory;
 import org.apache.tomcat.util.threads.ThreadPoolExecutor;
+import org.sslsweep.TaskHooks;
 import org.sslsweep.ThreadHygiene;
 
 /**
@@ -153,6 +154,8 @@ final class ConnectorHooks {
 
     private void beforeBind() {
         BINDING.set(labels);
+        // What is in the queue of the thread that starts Tomcat is not this connector's.
+        TaskHooks.checkpoint(labels.setUp);
         String guard = TlsChoice.guardOf(tls);
         // By name, Tomcat would call the connector https-jsse-..., in JMX too, when that happens in its initialisation.
         boolean later = TlsChoice.OPENSSL.equals(tls) && bindsOnInit() && endpoint != null && endpoint.canGuardTls();
@@ -164,6 +167,8 @@ final class ConnectorHooks {
 
     private void afterBind() {
         BINDING.remove();
+        // Loading certificates leaves errors even where it succeeds.
+        TaskHooks.sweep(labels.setUp);
         if (nameBefore != null) {
             TlsChoice.set(connector, nameBefore);
             nameBefore = null;
