@@ -53,9 +53,9 @@ final class Instance {
     }
 
     void stop() throws LifecycleException {
+        application.end();
         tomcat.stop();
         tomcat.destroy();
-        application.end();
     }
 
     int port() {
