@@ -65,6 +65,7 @@ public class TaskBenchmark {
 
     /** An application's own guard. */
     @Benchmark
+    @SuppressWarnings("try") // the guard is used by its end alone
     public void guard() {
         try (Guard guard = ThreadHygiene.guard(LABEL)) {
             // Nothing: what is measured is the guard.

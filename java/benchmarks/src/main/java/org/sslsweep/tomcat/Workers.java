@@ -58,6 +58,7 @@ public final class Workers {
         }
     }
 
+    @SuppressWarnings("deprecation") // Tomcat 10.1 has it no more; 9 does
     private static final class Apr extends AprEndpoint {
         Runnable task() {
             return createSocketProcessor(new AprSocketWrapper(1L, this), SocketEvent.OPEN_READ);
