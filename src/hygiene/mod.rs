@@ -42,6 +42,6 @@ pub(crate) use ledger::count_not_left;
 pub use ledger::{LabelFigures, Ledger, Leftover, Seen, Totals, ledger, reset};
 pub use task::{Policy, Release, Task};
 pub(crate) use thread::begin_thread;
-pub use thread::{guarded_states, park, release_all};
+pub use thread::{depth, guarded_states, park, release_all};
 
 pub use crate::libcrypto::{libraries, look_again};

@@ -336,6 +336,15 @@ fn release_shared() {
     }
 }
 
+/// Errors in the calling thread's queues, of all libraries together.
+#[must_use]
+pub fn depth() -> usize {
+    if libcrypto::bound().is_empty() {
+        libcrypto::look_in_passing();
+    }
+    libcrypto::bound().iter().map(|bound| bound.library().depth()).sum()
+}
+
 /// Gives back the calling thread's state in every library: for a pool's thread that is about to rest
 /// for long, with [`Release::Park`](super::Release::Park).
 ///

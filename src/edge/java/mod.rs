@@ -19,7 +19,6 @@ pub(super) use load::is_refused;
 
 use super::{EdgeError, c, stack};
 use crate::hygiene::{self, Label, Policy, Release, Task};
-use crate::libcrypto;
 
 jni_export! {
     /// See `Natives.label`.
@@ -78,14 +77,14 @@ jni_export! {
     /// See `Natives.threadCleanup`.
     fn Java_org_sslsweep_Natives_threadCleanup() -> jint {
         stack::checkpoint()?;
-        let count = depth();
+        let depth = hygiene::depth();
         hygiene::release_all();
-        Ok(count)
+        Ok(depth as jint)
     }
 
     /// See `Natives.depth`.
     fn Java_org_sslsweep_Natives_depth() -> jint {
-        Ok(depth())
+        Ok(hygiene::depth() as jint)
     }
 
     /// See `Natives.pin`.
@@ -157,12 +156,4 @@ fn task(label: jint, options: jint, connection: jlong) -> Task {
 
 fn count(errors: u64) -> jint {
     jint::try_from(errors).unwrap_or(jint::MAX)
-}
-
-/// Errors in the calling thread's queues.
-fn depth() -> jint {
-    if libcrypto::bound().is_empty() {
-        libcrypto::look_again();
-    }
-    libcrypto::bound().iter().map(|bound| bound.library().depth() as jint).sum()
 }
