@@ -70,8 +70,8 @@ final class Figures {
         Object connection = entry.get("connection");
         return new LeftoverEntry(text(entry, "label"), text(entry, "reason"), number(entry, "leftovers"),
                 number(entry, "arrivals"), flag(entry, "at_least"), text(entry, "library"),
-                (String) entry.get("benign"), new Date(number(entry, "first_ms")), new Date(number(entry, "last_ms")), text(entry, "thread"),
-                number(entry, "thread_id"), source, (String) entry.get("data"),
+                (String) entry.get("benign"), new Date(number(entry, "first_ms")), new Date(number(entry, "last_ms")),
+                text(entry, "thread"), number(entry, "thread_id"), source, (String) entry.get("data"),
                 connection == null ? null : number(connection));
     }
 

@@ -59,7 +59,7 @@ final class JarLibrary {
         }
     }
 
-    private static Path makeFolder() throws IOException {
+    static Path makeFolder() throws IOException {
         Path work = Path.of(workText()).toAbsolutePath();
         // Private from the start: the name of a file to be loaded must not be another user's to take.
         return Files.createTempDirectory(work, "sslsweep-",
