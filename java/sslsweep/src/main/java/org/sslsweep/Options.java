@@ -44,7 +44,7 @@ public final class Options {
         return Release.ofPacked(packed());
     }
 
-    /** As {@link Natives} takes them: bits 0 to 2 the policy, bits 3 to 5 the release. */
+    /** As {@link Natives} takes them: bits 0 and 1 the policy, bits 2 to 4 the release. */
     int packed() {
         return chosen | processWide & inherited;
     }

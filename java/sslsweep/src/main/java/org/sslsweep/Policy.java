@@ -11,7 +11,7 @@ public enum Policy {
     /** They are recorded and cleared, and {@link Guard#close} throws a {@link DirtyTaskException}: for tests. */
     ASSERT;
 
-    static final int MASK = 7;
+    static final int MASK = 3;
     private static final Policy[] ALL = values();
 
     static Policy ofPacked(int packed) {

@@ -16,7 +16,7 @@ public enum Release {
     /** Not at all. OpenSSL 1.1.0 and later give it back themselves when the thread ends. */
     NEVER;
 
-    static final int SHIFT = 3;
+    static final int SHIFT = 2;
     static final int MASK = 7 << SHIFT;
     private static final Release[] ALL = values();
 

@@ -104,7 +104,7 @@ class GuardTest {
         for (Policy policy : Policy.values()) {
             for (Release release : Release.values()) {
                 Options options = Options.INHERITED.release(release).policy(policy);
-                assertEquals(policy.ordinal() | release.ordinal() << 3, options.packed());
+                assertEquals(policy.ordinal() | release.ordinal() << 2, options.packed());
                 assertEquals(policy, options.policy());
                 assertEquals(release, options.release());
                 assertEquals(options, Options.INHERITED.policy(policy).release(release));
@@ -117,6 +117,18 @@ class GuardTest {
         assertEquals(Policy.ASSERT, ASSERT.policy());
         assertEquals(Policy.ROLL_BACK, Options.INHERITED.release(Release.NEVER).policy());
         assertEquals("policy ASSERT, release inherited", ASSERT.toString());
+    }
+
+    @Test
+    void releasesTheThreadsStateWhenAskedTo() {
+        for (Release release : Release.values()) {
+            try (Guard guard = ThreadHygiene.guard(TaskLabel.of("guard: release"), Options.INHERITED.release(release))) {
+                Leaver.leave(1);
+            }
+            // The queue of the thread that looks; on this line it is read in memory.
+            assertTrue(ThreadHygiene.snapshot().contains("\"has_state\":" + (release != Release.EVERY_TASK)),
+                    release::toString);
+        }
     }
 
     @Test
