@@ -32,6 +32,15 @@ final class Figures {
         return lines;
     }
 
+    /** What is in the process and cannot be swept. */
+    List<String> blindSpots() {
+        List<String> lines = new ArrayList<>();
+        for (Map<String, Object> spot : objects(snapshot.get("blind_spots"))) {
+            lines.add(text(spot, "text"));
+        }
+        return lines;
+    }
+
     long threadStates() {
         long sum = -1;
         for (Map<String, Object> library : objects(snapshot.get("libraries"))) {

@@ -1,5 +1,7 @@
 package org.sslsweep;
 
+import java.util.List;
+
 /**
  * For sslsweep's own integrations with servers (worker pools, TLS engines); applications use {@link ThreadHygiene}.
  *
@@ -69,6 +71,16 @@ public final class TaskHooks {
     /** Records and clears what is in the queue, as left by {@code label}. Outside of tasks only. */
     public static void sweep(int label) {
         Natives.sweep(label, Options.INHERITED.packedForHooks());
+    }
+
+    /** One line for the log: version, every libcrypto that is swept, and what cannot be. Takes about a millisecond. */
+    public static String describe() {
+        Figures figures = new Figures(Natives.snapshot());
+        List<String> libraries = figures.libraries();
+        List<String> blind = figures.blindSpots();
+        return "sslsweep " + Natives.version() + " sweeps "
+                + (libraries.isEmpty() ? "nothing yet: no libcrypto is loaded" : String.join(", ", libraries))
+                + (blind.isEmpty() ? "" : "; cannot sweep: " + String.join("; ", blind));
     }
 
     /** Whether the calling thread is a virtual one. */

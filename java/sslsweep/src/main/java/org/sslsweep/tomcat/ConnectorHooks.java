@@ -82,6 +82,10 @@ final class ConnectorHooks {
         return !apr && TlsChoice.guardOf(tls) == null && !TlsChoice.isGuard(tls);
     }
 
+    String label() {
+        return labels.base;
+    }
+
     void beforeInit() {
         if (bindsOnInit()) {
             // The channel group of NIO2 is made with the executor that is there when the port is bound.
@@ -119,7 +123,8 @@ final class ConnectorHooks {
             executorReport = "executor not hooked: the connector was bound before sslsweep heard of it";
         } else if (tomcats) {
             setPool();
-            // Those who hold the other still hand it tasks, which must not be refused; its threads end when idle.
+            // Those who hold the other still hand it tasks, which must not be refused. Its threads end when idle.
+            ((ThreadPoolExecutor) there).setKeepAliveTime(1, TimeUnit.SECONDS);
             ((ThreadPoolExecutor) there).setCorePoolSize(0);
         } else if (there != null) {
             hookExecutor();
@@ -196,6 +201,9 @@ final class ConnectorHooks {
 
     private void hookExecutor() {
         Executor there = handler.getExecutor();
+        if (there instanceof HygieneExecutor) {
+            executorReport = "executor " + ((HygieneExecutor) there).getName();
+        }
         if (there instanceof Guarding || keepsExecutor && there != null) {
             return;
         }

@@ -85,6 +85,9 @@ final class GuardingExecutorService extends AbstractExecutorService implements G
         return List.of();
     }
 
+    /** Java 19 and later would wait for an end that does not come. */
+    public void close() {}
+
     @Override
     public boolean isShutdown() {
         return false;

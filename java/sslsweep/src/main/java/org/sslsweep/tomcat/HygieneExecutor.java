@@ -59,7 +59,7 @@ public class HygieneExecutor extends StandardThreadExecutor implements ExecutorS
 
     // Tomcat 9 makes no ExecutorService of its executors, though NIO2 works on nothing else; later ones do.
 
-    private ThreadPoolExecutor started() {
+    ThreadPoolExecutor started() {
         ThreadPoolExecutor pool = executor;
         if (pool == null) {
             throw new IllegalStateException("executor " + getName() + " is not started");

@@ -2,11 +2,11 @@ package org.sslsweep.tomcat;
 
 import java.beans.PropertyChangeEvent;
 import java.beans.PropertyChangeListener;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.IdentityHashMap;
-import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.apache.catalina.Engine;
 import org.apache.catalina.Lifecycle;
@@ -21,6 +21,7 @@ import org.apache.catalina.core.StandardServer;
 import org.apache.catalina.core.StandardService;
 import org.apache.juli.logging.Log;
 import org.apache.juli.logging.LogFactory;
+import org.sslsweep.TaskHooks;
 import org.sslsweep.ThreadHygiene;
 
 /**
@@ -48,6 +49,7 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
     private ListenerSettings settings;
     /** What it was added to: the one that it reports for. */
     private Lifecycle home;
+    private boolean running;
     private boolean registered;
 
     /** What happens to leftovers: {@code clear} (they are recorded and cleared) or {@code observe} (they stay). */
@@ -233,10 +235,14 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
             hooks.put(connector, made);
             made.hookLate();
             addValve(connector.getService());
+            if (running) {
+                LOG.info("sslsweep guards " + made.report() + ", which was added while it ran");
+                warn(made);
+            }
         }
     }
 
-    private void with(Connector connector, java.util.function.Consumer<ConnectorHooks> action) {
+    private void with(Connector connector, Consumer<ConnectorHooks> action) {
         ConnectorHooks found = hooks.get(connector);
         if (found != null) {
             action.accept(found);
@@ -265,7 +271,7 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
                 break;
             case Lifecycle.AFTER_STOP_EVENT:
             case Lifecycle.AFTER_DESTROY_EVENT:
-                unregister();
+                stopped();
                 break;
             default:
                 break;
@@ -276,14 +282,44 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
         if (!ThreadHygiene.isAvailable()) {
             return;
         }
-        List<ConnectorHooks> all = new ArrayList<>(hooks.values());
-        String connectors = all.isEmpty() ? "no TLS connector"
-                : all.stream().map(ConnectorHooks::report).sorted().collect(Collectors.joining(", "));
-        LOG.info("sslsweep: policy " + ThreadHygiene.policy() + ", release " + ThreadHygiene.release() + "; guards "
-                + connectors);
+        String connectors = hooks.isEmpty() ? "no TLS connector, as there is none"
+                : hooks.values().stream().map(ConnectorHooks::report).sorted().collect(Collectors.joining(", "));
+        LOG.info(TaskHooks.describe() + "; policy " + word(ThreadHygiene.policy()) + ", release "
+                + word(ThreadHygiene.release()) + "; guards " + connectors);
+        hooks.values().forEach(HygieneListener::warn);
+        running = true;
+        register();
     }
 
-    private void unregister() {
-        registered = false;
+    private static String word(Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    private static void warn(ConnectorHooks connector) {
+        if (connector.isWithoutOpenSsl()) {
+            LOG.warn("sslsweep: the TLS of " + connector.label() + " is not OpenSSL's, so that there is little to sweep. If"
+                    + " it should be: <Listener className=\"org.apache.catalina.core.AprLifecycleListener\"/> in server.xml,"
+                    + " and libtcnative in java.library.path; Tomcat's log says what became of it");
+        }
+    }
+
+    private void register() {
+        if (!settings.jmx || registered) {
+            return;
+        }
+        try {
+            ThreadHygiene.registerMBean();
+            registered = true;
+        } catch (IllegalStateException taken) {
+            LOG.warn("sslsweep: " + taken.getMessage());
+        }
+    }
+
+    private void stopped() {
+        running = false;
+        if (registered) {
+            registered = false;
+            ThreadHygiene.unregisterMBean();
+        }
     }
 }

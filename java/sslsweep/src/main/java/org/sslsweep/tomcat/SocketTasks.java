@@ -13,12 +13,18 @@ import org.apache.tomcat.util.net.SocketWrapperBase;
  * allocates nothing.
  */
 final class SocketTasks {
-    private static final VarHandle WRAPPER = field("socketWrapper", SocketWrapperBase.class);
-    private static final VarHandle EVENT = field("event", SocketEvent.class);
-    /** First task of a connection of the APR connector, which Tomcat 9 has alone. */
-    private static final Class<?> APR_FIRST = find("org.apache.tomcat.util.net.AprEndpoint$SocketWithOptionsProcessor");
-    /** Works a request of HTTP/2. */
-    private static final Class<?> STREAM = find("org.apache.coyote.http2.StreamRunnable");
+    private static final VarHandle WRAPPER = field(SocketProcessorBase.class, "socketWrapper", SocketWrapperBase.class);
+    private static final VarHandle EVENT = field(SocketProcessorBase.class, "event", SocketEvent.class);
+    /** Asynchronous reads and writes, as HTTP/2 does them. */
+    private static final Class<?> OPERATION = find("org.apache.tomcat.util.net.SocketWrapperBase$OperationState");
+    private static final VarHandle READS = OPERATION == null ? null : field(OPERATION, "read", boolean.class);
+    /** What the name of the task's class tells; null: nothing. */
+    private static final ClassValue<Phase> BY_CLASS = new ClassValue<>() {
+        @Override
+        protected Phase computeValue(Class<?> type) {
+            return byName(type.getName());
+        }
+    };
 
     private SocketTasks() {}
 
@@ -32,11 +38,24 @@ final class SocketTasks {
         if (task instanceof SocketProcessorBase) {
             return accessible() ? phase((SocketProcessorBase<?>) task, other) : other;
         }
-        Class<?> type = task.getClass();
-        if (type == APR_FIRST) {
-            return Phase.HANDSHAKE;
+        if (READS != null && OPERATION.isInstance(task)) {
+            return (boolean) READS.get(task) ? Phase.READ : Phase.WRITE;
         }
-        return type == STREAM ? Phase.READ : other;
+        Phase told = BY_CLASS.get(task.getClass());
+        return told != null ? told : other;
+    }
+
+    private static Phase byName(String name) {
+        switch (name) {
+            case "org.apache.tomcat.util.net.AprEndpoint$SocketWithOptionsProcessor":
+                // First task of a connection of the APR connector.
+                return Phase.HANDSHAKE;
+            case "org.apache.coyote.http2.StreamRunnable":
+                return Phase.READ;
+            default:
+                return name.startsWith("sun.nio.ch.") || name.startsWith("org.apache.tomcat.util.net.Nio2Endpoint")
+                        ? Phase.IO : null;
+        }
     }
 
     private static Phase phase(SocketProcessorBase<?> task, Phase other) {
@@ -68,11 +87,10 @@ final class SocketTasks {
         return socket instanceof Nio2Channel && !((Nio2Channel) socket).isHandshakeComplete();
     }
 
-    private static VarHandle field(String name, Class<?> type) {
+    private static VarHandle field(Class<?> owner, String name, Class<?> type) {
         try {
             // Protected; no public way leads there.
-            return MethodHandles.privateLookupIn(SocketProcessorBase.class, MethodHandles.lookup())
-                    .findVarHandle(SocketProcessorBase.class, name, type);
+            return MethodHandles.privateLookupIn(owner, MethodHandles.lookup()).findVarHandle(owner, name, type);
         } catch (ReflectiveOperationException | RuntimeException otherTomcat) {
             return null;
         }
