@@ -36,8 +36,19 @@ impl Client {
         requests: u64,
         options: &str,
     ) -> Result<Self, RegressError> {
+        Self::start_at(&server.address, server, workload, requests, options)
+    }
+
+    /// The same, against one of the server's addresses.
+    pub fn start_at(
+        address: &str,
+        server: &Server,
+        workload: &str,
+        requests: u64,
+        options: &str,
+    ) -> Result<Self, RegressError> {
         let mut arguments: Vec<OsString> =
-            ["load", workload, "--step", "--address", &server.address, "--certificate", "-"]
+            ["load", workload, "--step", "--address", address, "--certificate", "-"]
                 .map(OsString::from)
                 .into();
         arguments.extend(["--requests".into(), requests.to_string().into()]);

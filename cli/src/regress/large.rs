@@ -90,9 +90,10 @@ pub fn compare(
     watch: &mut dyn FnMut(u64),
 ) -> Result<Compared, RegressError> {
     let (least, most) = settings.large_rounds;
-    // Where nothing ages there is nothing to find: the fewest pairs that have an interval show that.
+    // Where nothing is judged: the fewest pairs that have an interval.
     let few = LEAST_FOR_INTERVAL as u64;
-    let (least, most) = if recorder.old { (least, most) } else { (least.min(few), most.min(few)) };
+    let (least, most) =
+        if recorder.judged { (least, most) } else { (least.min(few), most.min(few)) };
     let enough = Enough { least, most, uncertainty: UNCERTAINTY };
     let mut fresh = Side::start(twin, settings)?;
     let mut after = Side::start(recorder.server, settings)?;

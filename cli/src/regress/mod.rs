@@ -14,11 +14,13 @@ mod paired;
 mod progress;
 mod run;
 mod server;
+mod tomcat;
 mod verdicts;
+mod warm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -31,6 +33,7 @@ use estimate::Enough;
 use lines::Line;
 use paired::{Comparison, Metric};
 use progress::Progress;
+use tomcat::TomcatError;
 #[cfg(test)]
 pub use verdicts::judge;
 
@@ -46,9 +49,16 @@ pub struct RegressArguments {
     /// The libcrypto of the first --libssl (repeatable: of the second, and so on); left out, it is looked for
     #[arg(long = "libcrypto", value_name = "PATH", requires = "paths")]
     libcryptos: Vec<PathBuf>,
-    /// Another program that speaks the protocol of `sslsweep serve --json` (docs/design.md)
-    #[arg(long, value_name = "PROGRAM", hide = true)]
-    server: Option<PathBuf>,
+    /// A Tomcat to run on instead, its listener off and on: tomcat9-apr, tomcat9-nio, tomcat10-nio or tomcat10-nio2
+    /// (repeatable). The path of a program: it is used like `sslsweep serve --json` (docs/design.md)
+    #[arg(long = "server", value_name = "NAME")]
+    servers: Vec<String>,
+    /// Folder of the libtcnative-1.so for a Tomcat (default: where Debian has it)
+    #[arg(long, value_name = "FOLDER", requires = "servers")]
+    tcnative: Option<PathBuf>,
+    /// Small PUTs that warm each connector of a Tomcat up, before anything is measured
+    #[arg(long, default_value_t = warm::REQUESTS, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    warm_up: u64,
     /// Cure to run (repeatable; default: all four)
     #[arg(long = "cure", value_name = "CURE")]
     cures: Vec<Cure>,
@@ -96,6 +106,32 @@ pub struct RegressArguments {
     pairs: Option<u64>,
 }
 
+impl RegressArguments {
+    /// Whether the options are of use with a Tomcat.
+    fn suit_a_tomcat(&self) -> Result<(), TomcatError> {
+        let refused = |option, why| Err(TomcatError::Option { option, why });
+        if !self.lines.is_empty() || !self.paths.is_empty() {
+            return refused(
+                "--line and --libssl are",
+                "the OpenSSL is the one that tomcat-native uses",
+            );
+        }
+        if self.age.is_some() {
+            return refused(
+                "--age is",
+                "its releases of OpenSSL keep no state of a thread that has ended",
+            );
+        }
+        if self.server_threads == Threads::PerConnection {
+            return refused(
+                "--server-threads per-connection is",
+                "its workers are a pool, pool:N or elastic:N..M",
+            );
+        }
+        Ok(())
+    }
+}
+
 /// Why a regression run could not be carried out.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -108,6 +144,30 @@ pub enum RegressError {
         "cannot open {0}: {1}; give the path of a libssl with --libssl, of its libcrypto with --libcrypto"
     )]
     NoLibrary(PathBuf, std::io::Error),
+    /// A Tomcat is not there, or cannot do what is asked of it.
+    #[error(transparent)]
+    Tomcat(#[from] TomcatError),
+    /// More than one program, or a program and a Tomcat.
+    #[error(
+        "--server takes names of Tomcats, or the path of one program; run them one after the other"
+    )]
+    Servers,
+    /// The guard works on the wrong connector.
+    #[error("{line}: {requests} requests to the connector {way} were {guarded} tasks under a guard; {}", if *guarded == 0 {
+        "the HygieneListener did not hook it: see what it says in the server's log, and build anew with `make jar`"
+    } else {
+        "it must have no guard: the HygieneListener hooked a connector of another server"
+    })]
+    Hooked {
+        /// The server.
+        line: String,
+        /// The connector.
+        way: String,
+        /// Requests sent to it.
+        requests: u64,
+        /// Tasks that the ledger counted.
+        guarded: u64,
+    },
     /// More libcryptos than libssls.
     #[error("there are more --libcrypto than --libssl; give one of each, in the same order")]
     Unpaired,
@@ -156,13 +216,17 @@ pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
     let start = Instant::now();
     let lines = lines::choose(arguments)?;
     let wanted = |cure: &Cure| arguments.cures.is_empty() || arguments.cures.contains(cure);
-    let cures: Vec<Cure> = Cure::ALL.into_iter().filter(wanted).collect();
+    let wanted: Vec<Cure> = Cure::ALL.into_iter().filter(wanted).collect();
     let settings = settings(arguments);
-    let plans: Vec<Plan<'_>> =
-        lines.iter().map(|line| (line, comparisons(line, &cures, &settings))).collect();
+    let plan = |line| {
+        let cures = Line::cures(line, &wanted);
+        Plan { line, comparisons: comparisons(line, &cures, &settings), cures }
+    };
+    let plans: Vec<Plan<'_>> = lines.iter().map(plan).collect();
     fits(&plans, &settings, arguments.server_threads)?;
     let mut report = Report {
         settings,
+        hosts: lines.iter().filter_map(|line| line.host.clone()).collect(),
         runs: Vec::new(),
         paired: Vec::new(),
         verdicts: vec![verdicts::unfinished("it goes on")],
@@ -171,8 +235,8 @@ pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
     let out = &arguments.out;
     // That there is no room for a report is known before the work rather than after it.
     report::write(&report, out)?;
-    let outcome = carry_out(&plans, &cures, &mut report, out);
-    report.verdicts = verdicts::judge(&report.runs, &report.paired);
+    let outcome = carry_out(&plans, &mut report, out);
+    report.verdicts = verdicts::judge(&report);
     report.seconds = start.elapsed().as_secs_f64();
     if let Err(error) = outcome {
         report.verdicts.push(verdicts::unfinished(&error.to_string()));
@@ -183,31 +247,38 @@ pub fn run(arguments: &RegressArguments) -> Result<ExitCode, RegressError> {
     finish(&report, out, arguments.json)
 }
 
-/// A library, and its paired comparisons, in groups that share a process.
-type Plan<'a> = (&'a Line, Vec<Vec<Comparison>>);
+/// What is run on a line.
+struct Plan<'a> {
+    line: &'a Line,
+    cures: Vec<Cure>,
+    /// Paired comparisons, in groups that share a process.
+    comparisons: Vec<Vec<Comparison>>,
+}
 
 /// Does the work. The report lies in `out` after each part of it, whatever happens to the next one.
-fn carry_out(
-    plans: &[Plan<'_>],
-    cures: &[Cure],
-    report: &mut Report,
-    out: &Path,
-) -> Result<(), RegressError> {
-    let comparing: usize = plans.iter().flat_map(|(_, groups)| groups).map(Vec::len).sum();
-    let steps = plans.len() * cures.len() * run::STEPS as usize + comparing;
-    let mut progress = Progress::new(steps as u64);
-    for (line, groups) in plans {
+fn carry_out(plans: &[Plan<'_>], report: &mut Report, out: &Path) -> Result<(), RegressError> {
+    let steps = plans.iter().map(Plan::steps).sum();
+    let mut progress = Progress::new(steps);
+    for Plan { line, cures, comparisons } in plans {
         for cure in cures {
             report.runs.push(run::run(line, *cure, &report.settings, &mut progress)?);
             report::write(report, out)?;
         }
-        for group in groups {
+        for group in comparisons {
             report.paired.extend(paired::compare(line, group, &mut progress)?);
             report::write(report, out)?;
         }
     }
     progress.finish();
     Ok(())
+}
+
+impl Plan<'_> {
+    fn steps(&self) -> u64 {
+        let warming = if self.line.host.is_some() { self.comparisons.len() } else { 0 };
+        let comparing: usize = self.comparisons.iter().map(Vec::len).sum();
+        self.cures.len() as u64 * run::steps(self.line) + (warming + comparing) as u64
+    }
 }
 
 /// Whether all processes have room for their threads. A server would refuse them only when their phase
@@ -224,11 +295,11 @@ fn fits(plans: &[Plan<'_>], settings: &Settings, model: Threads) -> Result<(), R
     let with = |workers: usize, more: u64| {
         workers.saturating_add(usize::try_from(more).unwrap_or(usize::MAX))
     };
-    if plans.iter().any(|(line, _)| line.old) {
+    if plans.iter().any(|plan| plan.line.old) {
         check_room(with(workers, settings.age))
             .map_err(|error| RegressError::NoRoom("--age", error))?;
     }
-    let idle = plans.iter().flat_map(|(_, groups)| groups).flatten();
+    let idle = plans.iter().flat_map(|plan| &plan.comparisons).flatten();
     let idle = idle.map(|comparison| comparison.idle_threads).max().unwrap_or(0);
     check_room(with(paired::THREADS.most(), idle))
         .map_err(|error| RegressError::NoRoom("--idle-threads", error))
@@ -297,9 +368,19 @@ fn comparisons(line: &Line, cures: &[Cure], settings: &Settings) -> Vec<Vec<Comp
     let mut groups = Vec::new();
     if cures.contains(&Cure::Sweep) {
         let enough = Enough { least, most, uncertainty: 0.003 };
-        let comparison = |metric| Comparison { cure: Cure::Sweep, metric, idle_threads: 0, enough };
+        // The bound is 2 % away. A JVM is noisier, so it gets more time for what is judged.
+        let budget =
+            |judged| Duration::from_secs(if line.host.is_some() && judged { 60 } else { 12 });
+        let comparison = |cure, metric| {
+            let judged = metric == Metric::Request;
+            Comparison { cure, metric, idle_threads: 0, enough, budget: budget(judged) }
+        };
         let metrics = [Metric::Request, Metric::Handshake, Metric::Megabyte];
-        groups.push(metrics.map(comparison).to_vec());
+        let mut group: Vec<_> = metrics.map(|metric| comparison(Cure::Sweep, metric)).into();
+        if line.control {
+            group.insert(1, comparison(Cure::None, Metric::Request));
+        }
+        groups.push(group);
     }
     if cures.contains(&Cure::ReleaseEveryTask) {
         // The effect is tens of per cent: fewer quads are enough.
@@ -309,6 +390,7 @@ fn comparisons(line: &Line, cures: &[Cure], settings: &Settings) -> Vec<Vec<Comp
             metric,
             idle_threads: settings.idle_threads,
             enough,
+            budget: Duration::from_secs(6),
         };
         groups.push(vec![comparison(Metric::Request), comparison(Metric::Handshake)]);
     }

@@ -10,12 +10,15 @@ use super::large;
 use super::lines::Line;
 use super::progress::Progress;
 use super::server::{Server, States};
+use super::warm;
 use crate::report::model::{Cure, Growth, Large, Lock, Run, Settings, Small, ThreadStates};
 
 /// Time between two samples of the growth curve.
 const SAMPLE: Duration = Duration::from_millis(250);
 /// Steps that a run reports to [`Progress`].
-pub const STEPS: u64 = 4;
+pub fn steps(line: &Line) -> u64 {
+    if line.host.is_some() { 5 } else { 4 }
+}
 
 /// Carries a run out.
 pub fn run(
@@ -24,9 +27,16 @@ pub fn run(
     settings: &Settings,
     progress: &mut Progress,
 ) -> Result<Run, RegressError> {
-    let server = Server::start(&line.files, cure, &settings.server_threads, 0)?;
-    let recorder = Recorder { server: &server, growth: Mutex::default(), old: line.old };
     let name = format!("{} {cure}", line.name);
+    let mut warm_clients = Vec::new();
+    let server = start(line, cure, settings, progress, &mut warm_clients)?;
+    let recorder = Recorder {
+        server: &server,
+        growth: Mutex::default(),
+        old: line.old,
+        judged: line.old || line.host.is_some(),
+    };
+    let warm = server.ledger(cure)?;
 
     progress.step(format!("{name}: large PUTs, fresh"), settings.large_rounds.1);
     let (first, first_client) =
@@ -42,9 +52,9 @@ pub fn run(
     } else {
         None
     };
+    let twin = start(line, cure, settings, progress, &mut warm_clients)?;
     progress
         .step(format!("{name}: large PUTs, after, beside a fresh twin"), settings.large_rounds.1);
-    let twin = Server::start(&line.files, cure, &settings.server_threads, 0)?;
     let compared = large::compare(&recorder, &twin, settings, &mut |pairs| progress.set(pairs))?;
     twin.quit()?;
     recorder.sample("after", &server.states()?);
@@ -59,10 +69,11 @@ pub fn run(
 
     let growth = recorder.growth.into_inner().unwrap_or_else(PoisonError::into_inner);
     let end = &compared.end;
-    let clients = || [&first_client, &small_client].into_iter().chain(&compared.clients);
+    let clients =
+        || [&first_client, &small_client].into_iter().chain(&compared.clients).chain(&warm_clients);
     let run = Run {
         line: line.name.clone(),
-        library: line.files.libssl.display().to_string(),
+        library: line.program.library(),
         version: server.version.clone(),
         cure,
         small,
@@ -94,7 +105,7 @@ pub fn run(
             bytes: end.thread_states.bytes,
             live_threads: end.live_threads,
         },
-        ledger: end.ledger,
+        ledger: end.ledger.zip(warm).map(|(end, warm)| end.since(warm)),
         locks: sorted(end.locks.clone()),
         locks_after: sorted(difference(&compared.before.locks, &end.locks)),
         bodies: clients().map(|client| client.bodies).sum(),
@@ -103,6 +114,22 @@ pub fn run(
     };
     server.quit()?;
     Ok(run)
+}
+
+/// Starts a server; a Tomcat is warmed up.
+fn start(
+    line: &Line,
+    cure: Cure,
+    settings: &Settings,
+    progress: &mut Progress,
+    clients: &mut Vec<Finished>,
+) -> Result<Server, RegressError> {
+    let ways = [cure.name()];
+    let server = Server::start(&line.program, &ways, &settings.server_threads, 0)?;
+    if let Some(host) = &line.host {
+        clients.extend(warm::up(&line.name, &server, &ways, host.warm_up, progress)?);
+    }
+    Ok(server)
 }
 
 fn small(
@@ -150,6 +177,8 @@ pub struct Recorder<'a> {
     growth: Mutex<Vec<Growth>>,
     /// Whether the thread states live in the table of 1.0.x.
     pub old: bool,
+    /// Whether what comes out is judged.
+    pub judged: bool,
 }
 
 impl Recorder<'_> {

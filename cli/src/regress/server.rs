@@ -1,6 +1,8 @@
-//! The server under test: `sslsweep serve --json` in a process of its own.
+//! The server under test, in a process of its own: `sslsweep serve --json`, or a Tomcat.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,8 +12,10 @@ use serde_json::Value;
 
 use super::RegressError;
 use super::child::Talker;
-use super::lines::Files;
+use super::lines::{Files, Program};
+use super::tomcat::{Installed, KeyFiles};
 use crate::report::model::{Aged, Cure, LedgerFigures, Lock};
+use crate::serve::threads::Threads;
 
 /// Time for an answer that needs no work.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,8 +25,12 @@ const LONG: Duration = Duration::from_secs(300);
 /// A running server. Ends when dropped.
 pub struct Server {
     talker: Mutex<Talker>,
-    /// Where it listens.
+    /// Where it listens, with the cure that it was started with.
     pub address: String,
+    /// Where it listens, by cure, if it has several addresses.
+    addresses: BTreeMap<String, String>,
+    /// What it says it is, beside its library.
+    pub announced: Option<Announced>,
     /// What the library says it is.
     pub version: String,
     /// Its certificate, in PEM form.
@@ -33,9 +41,25 @@ pub struct Server {
 
 #[derive(Deserialize)]
 struct Listening {
-    address: String,
+    address: Option<String>,
+    #[serde(default)]
+    addresses: BTreeMap<String, String>,
     certificate: String,
     version: String,
+    server: Option<Announced>,
+}
+
+/// What a server says about itself, beside its library.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Announced {
+    /// `Apache Tomcat/9.0.70`
+    pub tomcat: String,
+    /// Name of its connector.
+    pub connector: String,
+    /// Release of tomcat-native.
+    pub tcnative: String,
+    /// The JVM.
+    pub java: String,
 }
 
 /// Answer to `cpu`.
@@ -82,42 +106,67 @@ pub struct StateFigures {
 }
 
 impl Server {
-    /// Starts a server on a library and waits until it listens.
+    /// Starts a server and waits until it listens. `ways` are the ways of serving that are asked of it: cures, or
+    /// [`CONTROL`](super::tomcat::CONTROL). It begins with the first; the others are for servers with an address each.
     pub fn start(
-        files: &Files,
-        cure: Cure,
+        program: &Program,
+        ways: &[&str],
         threads: &str,
         idle: u64,
     ) -> Result<Self, RegressError> {
-        let mut arguments: Vec<OsString> = [
-            "serve",
-            "--json",
-            "--listen",
-            "127.0.0.1:0",
-            "--threads",
-            threads,
-            "--cure",
-            cure.name(),
-        ]
-        .map(OsString::from)
-        .into();
-        arguments.extend(["--libssl".into(), files.libssl.clone().into_os_string()]);
-        if let Some(libcrypto) = &files.libcrypto {
-            arguments.extend(["--libcrypto".into(), libcrypto.clone().into_os_string()]);
-        }
-        if idle > 0 {
-            arguments.extend(["--idle-threads".into(), idle.to_string().into()]);
-        }
-        let name = format!("the server on {} with cure {cure}", files.name());
-        let mut talker = Talker::start(name, files.program.as_deref(), arguments)?;
+        let first = ways.first().copied().unwrap_or_default();
+        let name = format!("the server on {} with cure {first}", program.name());
+        // The files of a key must be there until the server listens.
+        let (executable, arguments, _keys) = match program {
+            Program::Serve(files) => {
+                (files.program.clone(), serve_arguments(files, first, threads, idle), None)
+            }
+            Program::Tomcat(tomcat) => {
+                let (java, arguments, keys) = tomcat_command(tomcat, ways, threads)?;
+                (Some(java), arguments, Some(keys))
+            }
+        };
+        let mut talker = Talker::start(name, executable.as_deref(), arguments)?;
         let listening: Listening = event(&mut talker, "listening", LONG)?;
+        let own = match listening.addresses.get(first) {
+            Some(address) => Some(address.clone()),
+            None if listening.addresses.is_empty() => listening.address,
+            None => None,
+        };
+        let Some(address) = own else {
+            return Err(talker.failed(&format!("does not say where it listens with {first}")));
+        };
         Ok(Self {
             talker: Mutex::new(talker),
-            address: listening.address,
+            address,
+            addresses: listening.addresses,
+            announced: listening.server,
             version: listening.version,
             certificate: listening.certificate,
             since: Instant::now(),
         })
+    }
+
+    /// Whether it has an address for each cure.
+    pub fn is_addressed(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    /// Its address for one way of serving, if it has several addresses and this among them.
+    pub fn door(&self, way: &str) -> Option<&str> {
+        self.addresses.get(way).map(String::as_str)
+    }
+
+    /// Its address for one way of serving.
+    ///
+    /// # Errors
+    /// It has several addresses, but not this one.
+    pub fn address_for(&self, way: &str) -> Result<&str, RegressError> {
+        match self.door(way) {
+            Some(address) => Ok(address),
+            None if self.addresses.is_empty() => Ok(&self.address),
+            None => Err(self.talker().failed(&format!("has no address for {way}"))),
+        }
     }
 
     /// CPU time of its process. This order costs the server next to nothing, so it can be given right before
@@ -136,7 +185,12 @@ impl Server {
         self.ask("stats", "stats", PATIENCE)
     }
 
-    /// Changes the cure of the running server.
+    /// What the guard has recorded so far; none where `cure` has no guard.
+    pub fn ledger(&self, cure: Cure) -> Result<Option<LedgerFigures>, RegressError> {
+        Ok(if cure == Cure::Sweep { self.stats()?.ledger } else { None })
+    }
+
+    /// Changes the cure of the running server, which has one address.
     pub fn cure(&self, cure: Cure) -> Result<(), RegressError> {
         self.ask::<Value>(&format!("cure {cure}"), "cure", PATIENCE).map(drop)
     }
@@ -166,6 +220,36 @@ impl Server {
     fn talker(&self) -> MutexGuard<'_, Talker> {
         self.talker.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn serve_arguments(files: &Files, cure: &str, threads: &str, idle: u64) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> =
+        ["serve", "--json", "--listen", "127.0.0.1:0", "--threads", threads, "--cure", cure]
+            .map(OsString::from)
+            .into();
+    arguments.extend(["--libssl".into(), files.libssl.clone().into_os_string()]);
+    if let Some(libcrypto) = &files.libcrypto {
+        arguments.extend(["--libcrypto".into(), libcrypto.clone().into_os_string()]);
+    }
+    if idle > 0 {
+        arguments.extend(["--idle-threads".into(), idle.to_string().into()]);
+    }
+    arguments
+}
+
+fn tomcat_command(
+    tomcat: &Installed,
+    ways: &[&str],
+    threads: &str,
+) -> Result<(PathBuf, Vec<OsString>, KeyFiles), RegressError> {
+    let (least, most) = match threads.parse() {
+        Ok(Threads::Pool { least, most }) => (least, most),
+        // Refused with the arguments; one worker serves too.
+        _ => (1, 1),
+    };
+    let keys = KeyFiles::make()?;
+    let arguments = tomcat.arguments(&ways.join(","), &format!("{least}:{most}"), &keys);
+    Ok((tomcat.program().to_path_buf(), arguments, keys))
 }
 
 /// Hears one event of the kind `name`.

@@ -1,8 +1,8 @@
 //! A made-up report in which every verdict holds, for tests.
 
 use super::model::{
-    Aged, Bodies, Cure, Growth, Large, LargeRound, LedgerFigures, Lock, Paired, Quad, Report, Run,
-    Settings, Small, ThreadStates,
+    Aged, Bodies, Cure, Growth, Host, Large, LargeRound, LedgerFigures, Lock, Paired, Quad, Report,
+    Run, Settings, Small, ThreadStates, WarmUp,
 };
 use crate::load::output::Latency;
 
@@ -13,7 +13,9 @@ pub fn report() -> Report {
         ("1.1.1", "OpenSSL 1.1.1g  21 Apr 2020"),
         ("3.0", "OpenSSL 3.0.19 27 Jan 2026"),
     ];
+    let tomcat = ("tomcat9-apr", "OpenSSL 3.0.19 27 Jan 2026");
     let mut report = Report {
+        hosts: vec![host(tomcat.0)],
         settings: Settings {
             profile: "laptop".into(),
             server_threads: "pool:200".into(),
@@ -32,12 +34,17 @@ pub fn report() -> Report {
         runs: lines
             .iter()
             .flat_map(|(line, version)| Cure::ALL.map(|cure| run(line, version, cure)))
+            .chain([Cure::None, Cure::Sweep].map(|cure| run(tomcat.0, tomcat.1, cure)))
             .collect(),
-        paired: ["1.1.1", "3.0"].iter().flat_map(|line| paired(line)).collect(),
+        paired: ["1.1.1", "3.0"]
+            .iter()
+            .flat_map(|line| paired(line))
+            .chain(paired_tomcat(tomcat.0))
+            .collect(),
         verdicts: Vec::new(),
         seconds: 214.2,
     };
-    report.verdicts = crate::regress::judge(&report.runs, &report.paired);
+    report.verdicts = crate::regress::judge(&report);
     report
 }
 
@@ -134,8 +141,27 @@ fn growth(seconds: f64, end: u64, old: bool) -> Growth {
     }
 }
 
-fn paired(line: &str) -> Vec<Paired> {
-    let pair = |cure, metric: &str, idle_threads, ratio: f64, baseline_cost: f64| Paired {
+fn host(line: &str) -> Host {
+    Host {
+        line: line.into(),
+        tomcat: "Apache Tomcat/9.0.70".into(),
+        connector: "https-openssl-apr-127.0.0.1-auto-1-40001".into(),
+        tcnative: "1.2.35".into(),
+        java: "OpenJDK 64-Bit Server VM 17.0.15+6".into(),
+        java_options: vec!["-Xms512m".into(), "-Xmx512m".into()],
+        warm_up: WarmUp { requests: 100_000, new_connections: 5_000, megabytes: 1_280 },
+    }
+}
+
+fn pair(
+    line: &str,
+    cure: Cure,
+    metric: &str,
+    idle_threads: u64,
+    ratio: f64,
+    baseline_cost: f64,
+) -> Paired {
+    Paired {
         line: line.into(),
         cure,
         baseline: Cure::None,
@@ -149,12 +175,28 @@ fn paired(line: &str) -> Vec<Paired> {
         samples: vec![Quad { baseline: baseline_cost, cure: baseline_cost * ratio }; 9],
         bodies: Bodies { sent: 15_200, verified: 15_200 },
         false_closes: 0,
-    };
+        ledger: None,
+    }
+}
+
+fn paired(line: &str) -> Vec<Paired> {
     vec![
-        pair(Cure::Sweep, "us_per_request", 0, 1.003, 61.2),
-        pair(Cure::Sweep, "us_per_handshake", 0, 1.004, 590.0),
-        pair(Cure::Sweep, "ms_per_mb", 0, 0.999, 1.214),
-        pair(Cure::ReleaseEveryTask, "us_per_request", 2_000, 2.0, 61.2),
-        pair(Cure::ReleaseEveryTask, "us_per_handshake", 2_000, 1.04, 590.0),
+        pair(line, Cure::Sweep, "us_per_request", 0, 1.003, 61.2),
+        pair(line, Cure::Sweep, "us_per_handshake", 0, 1.004, 590.0),
+        pair(line, Cure::Sweep, "ms_per_mb", 0, 0.999, 1.214),
+        pair(line, Cure::ReleaseEveryTask, "us_per_request", 2_000, 2.0, 61.2),
+        pair(line, Cure::ReleaseEveryTask, "us_per_handshake", 2_000, 1.04, 590.0),
+    ]
+}
+
+fn paired_tomcat(line: &str) -> Vec<Paired> {
+    let ledger = LedgerFigures { tasks: 7_600, dirty_tasks: 0, leftovers: 0 };
+    let swept = |pair: Paired| Paired { ledger: Some(ledger), ..pair };
+    vec![
+        swept(pair(line, Cure::Sweep, "us_per_request", 0, 1.006, 45.1)),
+        pair(line, Cure::None, "us_per_request", 0, 1.001, 45.1),
+        // What is not judged may be anything.
+        swept(pair(line, Cure::Sweep, "us_per_handshake", 0, 1.03, 610.0)),
+        swept(pair(line, Cure::Sweep, "ms_per_mb", 0, 1.022, 0.9)),
     ]
 }

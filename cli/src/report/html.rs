@@ -153,7 +153,7 @@ fn paired(report: &Report) -> String {
              <td class=\"n\">{:.3}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
             escaped(&pair.line),
             swatch(pair.cure),
-            pair.cure,
+            pair.title(),
             escaped(work(&pair.metric)),
             grouped(pair.idle_threads),
             cost(pair.cure_cost, &pair.metric),

@@ -16,6 +16,8 @@ pub const LEAST_FOR_INTERVAL: usize = 6;
 pub struct Report {
     /// How large everything was.
     pub settings: Settings,
+    /// The Tomcats among the lines.
+    pub hosts: Vec<Host>,
     /// One a library and cure.
     pub runs: Vec<Run>,
     /// Server CPU of one cure over another, in one process, interleaved.
@@ -57,6 +59,36 @@ pub struct Settings {
     pub pairs: (u64, u64),
 }
 
+/// A Tomcat that was run on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name, as in `--server`; that of its line.
+    pub line: String,
+    /// Its release: `Apache Tomcat/9.0.70`.
+    pub tomcat: String,
+    /// What Tomcat calls its connector: protocol, and which implementation of TLS.
+    pub connector: String,
+    /// Release of tomcat-native.
+    pub tcnative: String,
+    /// The JVM and its release.
+    pub java: String,
+    /// How the JVM was started, beside paths.
+    pub java_options: Vec<String>,
+    /// What each process served before anything was measured.
+    pub warm_up: WarmUp,
+}
+
+/// Work after which a JVM has compiled what it will compile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmUp {
+    /// Small PUTs of each connector.
+    pub requests: u64,
+    /// ... of which so many were on a new connection.
+    pub new_connections: u64,
+    /// Large PUTs of each connector, in millions of bytes.
+    pub megabytes: u64,
+}
+
 /// One library under one cure, in a process of its own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
@@ -76,7 +108,7 @@ pub struct Run {
     pub aged: Option<Aged>,
     /// Thread states alive.
     pub thread_states: ThreadStates,
-    /// What the guard recorded; `None` where the cure has no guard.
+    /// What the guard recorded (of a Tomcat: after it was warm); `None` where the cure has no guard.
     pub ledger: Option<LedgerFigures>,
     /// All locks of the application's callback over the whole run; empty but on 1.0.x.
     pub locks: Vec<Lock>,
@@ -216,6 +248,17 @@ pub struct LedgerFigures {
     pub leftovers: u64,
 }
 
+impl LedgerFigures {
+    /// What was recorded after `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            tasks: self.tasks.saturating_sub(earlier.tasks),
+            dirty_tasks: self.dirty_tasks.saturating_sub(earlier.dirty_tasks),
+            leftovers: self.leftovers.saturating_sub(earlier.leftovers),
+        }
+    }
+}
+
 /// One lock of 1.0.x.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
@@ -249,7 +292,7 @@ pub struct Growth {
 pub struct Paired {
     /// Name of the line.
     pub line: String,
-    /// The cure.
+    /// The cure. The baseline itself: two equal connectors were compared, to know what the comparison can tell.
     pub cure: Cure,
     /// What it is compared with.
     pub baseline: Cure,
@@ -273,9 +316,16 @@ pub struct Paired {
     pub bodies: Bodies,
     /// Healthy connections that the server ended, with either cure.
     pub false_closes: u64,
+    /// What the guard recorded on a Tomcat's connector in all rounds; `None` where each cure has not its own connector.
+    pub ledger: Option<LedgerFigures>,
 }
 
 impl Paired {
+    /// What tables call it.
+    pub fn title(&self) -> &'static str {
+        if self.cure == self.baseline { "none again" } else { self.cure.name() }
+    }
+
     /// The 95 % interval of the ratio, if there are enough quads for one.
     pub fn interval(&self) -> Option<(f64, f64)> {
         (self.samples.len() >= LEAST_FOR_INTERVAL).then_some((self.ratio_low, self.ratio_high))

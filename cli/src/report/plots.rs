@@ -149,8 +149,12 @@ pub fn cost(pairs: &[Paired]) -> Result<String, ReportError> {
             } else {
                 format!(", {} idle threads", super::table::grouped(pair.idle_threads))
             };
-            let name =
-                format!("{} {}, {}{idle}", pair.line, pair.cure, super::table::work(&pair.metric));
+            let name = format!(
+                "{} {}, {}{idle}",
+                pair.line,
+                pair.title(),
+                super::table::work(&pair.metric)
+            );
             let beside = (FONT, 13, &INK).into_text_style(area).pos(position(HPos::Right));
             let (x, y) = chart.backend_coord(&(0.0, middle));
             area.draw(&Text::new(name, (x - 8, y), beside))?;

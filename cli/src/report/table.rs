@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 
-use super::model::{LEAST_FOR_INTERVAL, Lock, Paired, Report, Run};
+use super::model::{Host, LEAST_FOR_INTERVAL, Lock, Paired, Report, Run, WarmUp};
 
 /// Widest line.
 const WIDTH: usize = 120;
@@ -60,6 +60,9 @@ pub fn workload(report: &Report) -> String {
     if !versions.is_empty() {
         let _ = write!(text, "\nLibraries: {}.", versions.join("; "));
     }
+    for host in &report.hosts {
+        let _ = write!(text, "\n{}", self::host(host));
+    }
     if let Some((run, aged)) = report.runs.iter().find_map(|run| run.aged.map(|aged| (run, aged))) {
         let _ = write!(
             text,
@@ -73,6 +76,28 @@ pub fn workload(report: &Report) -> String {
         "\nAfter is compared with a fresh twin, a second process of the same library and cure that has served nothing but \
          these PUTs: the two take turns, and after/fresh is the median over the pairs. First is the server itself before its \
          small phase, earlier in the run: shown, not judged.",
+    );
+    text
+}
+
+fn host(host: &Host) -> String {
+    let WarmUp { requests, new_connections, megabytes } = host.warm_up;
+    let mut text = format!(
+        "{}: {} ({}), tomcat-native {}, {} {}. Each of its processes was warmed up by {} small PUTs a connector, {} of them on \
+         a new connection, and {} MB of large ones.",
+        host.line,
+        host.tomcat,
+        host.connector,
+        host.tcnative,
+        host.java,
+        host.java_options.join(" "),
+        grouped(requests),
+        grouped(new_connections),
+        grouped(megabytes),
+    );
+    text.push_str(
+        " None and sweep are connectors of equal settings, the HygieneListener off and on; \
+         for CPU they are compared in one process, and \"none again\" is a second connector without it.",
     );
     text
 }
@@ -168,7 +193,7 @@ fn paired(pairs: &[Paired]) -> Table {
     for pair in pairs {
         table.add_row([
             pair.line.clone(),
-            pair.cure.name().to_owned(),
+            pair.title().to_owned(),
             grouped(pair.idle_threads),
             work(&pair.metric).to_owned(),
             cost(pair.cure_cost, &pair.metric),
@@ -278,9 +303,16 @@ mod tests {
         for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{} columns: {line}", line.chars().count());
         }
-        for expected in
-            ["AGED", "20,000 worker threads", "CRYPTO_LOCK_ERR", "0.44", "[1.950, 2.080]", "holds"]
-        {
+        for expected in [
+            "AGED",
+            "20,000 worker threads",
+            "Apache Tomcat/9.0.70",
+            "none again",
+            "CRYPTO_LOCK_ERR",
+            "0.44",
+            "[1.950, 2.080]",
+            "holds",
+        ] {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }
     }

@@ -7,7 +7,7 @@
 
 mod age;
 mod alone;
-mod certificate;
+pub mod certificate;
 mod client;
 mod connection;
 mod control;
