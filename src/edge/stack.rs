@@ -46,6 +46,13 @@ impl Stack {
         first
     }
 
+    #[inline(always)]
+    fn push(&mut self, task: Task, token: Token) {
+        // First: so that the guard is made in its place, and not moved there.
+        self.entries.reserve(1);
+        self.entries.push(Entry { guard: Guard::enter(task), token });
+    }
+
     /// Ends the tasks from `depth` on, innermost first. All but the outermost of them have been forgotten.
     fn end(&mut self, depth: usize) -> u64 {
         self.beyond = 0;
@@ -53,7 +60,10 @@ impl Stack {
             drop(self.entries.pop());
             hygiene::count_not_left();
         }
-        self.entries.pop().map_or(0, |entry| entry.guard.close())
+        // Where it is: to move it costs as much as to close it.
+        let left = self.entries.last().map_or(0, |entry| entry.guard.close_in_place());
+        std::mem::forget(self.entries.pop());
+        left
     }
 }
 
@@ -73,7 +83,7 @@ thread_local! {
 /// Enters a task on the calling thread; one beyond the limit is entered without a guard, and to be left
 /// all the same.
 pub(super) fn push(task: Task) -> Result<(), EdgeError> {
-    let pushed = push_token(task);
+    let pushed = push_token(|| task);
     if pushed == Err(EdgeError::TooDeep) {
         with(|stack| {
             stack.beyond = stack.beyond.saturating_add(1);
@@ -95,18 +105,18 @@ pub(super) fn pop() -> Result<(), EdgeError> {
 }
 
 /// Enters a task on the calling thread. On an error there is none to leave.
-#[inline]
-pub(super) fn push_token(task: Task) -> Result<Token, EdgeError> {
-    // Before the stack is touched: thread-locals are dropped in the reverse order of their first use, and
-    // hygiene's, which a thread's first guard uses before anything else, must outlive the guards that end
-    // with the thread, to record what they find.
-    let guard = Guard::enter(task);
+///
+/// The task is made where the guard is: passed through memory, it stalls on stores that are narrower than the
+/// loads.
+#[inline(always)]
+pub(super) fn push_token(task: impl FnOnce() -> Task) -> Result<Token, EdgeError> {
+    begin_thread();
     with(|stack| {
         if stack.entries.len() == DEEPEST {
             return Err(EdgeError::TooDeep);
         }
         let token = stack.token();
-        stack.entries.push(Entry { guard, token });
+        stack.push(task(), token);
         Ok(token)
     })
 }
@@ -122,17 +132,16 @@ pub(super) fn pop_token(token: Token) -> Result<u64, EdgeError> {
     })
 }
 
-/// Enters the task of a worker, which is in none: tasks that it has not left end first.
-#[inline]
-pub(super) fn push_root(task: Task) -> Result<(), EdgeError> {
-    // As in `push_token`, where the guard does it.
-    hygiene::begin_thread();
+/// Enters the task of a worker, which is in none: tasks that it has not left end first. As [`push_token`].
+#[inline(always)]
+pub(super) fn push_root(task: impl FnOnce() -> Task) -> Result<(), EdgeError> {
+    begin_thread();
     with(|stack| {
         if !stack.entries.is_empty() {
             hygiene::count_not_left();
             stack.end(0);
         }
-        stack.entries.push(Entry { guard: Guard::enter(task), token: ROOT });
+        stack.push(task(), ROOT);
         Ok(())
     })
 }
@@ -154,6 +163,14 @@ pub(super) fn checkpoint() -> Result<Option<u64>, EdgeError> {
     with(|stack| Ok(stack.entries.last_mut().map(|entry| entry.guard.checkpoint())))
 }
 
+/// Before the stack is touched by a thread's first task: thread-locals are dropped in the reverse order of their
+/// first use, and hygiene's must outlive the guards that end with the thread, to record what they find.
+#[inline(always)]
+fn begin_thread() {
+    hygiene::begin_thread();
+}
+
+#[inline(always)]
 fn with<R>(act: impl FnOnce(&mut Stack) -> Result<R, EdgeError>) -> Result<R, EdgeError> {
     STACK
         .try_with(|stack| {
@@ -190,12 +207,12 @@ mod tests {
 
     #[test]
     fn a_token_fits_its_task_alone() {
-        let kept = on_a_thread(|| push_token(Task::new("elsewhere")).unwrap());
+        let kept = on_a_thread(|| push_token(|| Task::new("elsewhere")).unwrap());
         on_a_thread(move || {
             assert_eq!(pop_token(1), Err(EdgeError::Unbalanced));
-            let outer = push_token(Task::new("outer")).unwrap();
-            let inner = push_token(Task::new("inner")).unwrap();
-            let innermost = push_token(Task::new("innermost")).unwrap();
+            let outer = push_token(|| Task::new("outer")).unwrap();
+            let inner = push_token(|| Task::new("inner")).unwrap();
+            let innermost = push_token(|| Task::new("innermost")).unwrap();
             assert!(0 < outer && outer < inner && inner < innermost);
             for other in [kept, 0, -1, innermost + 1] {
                 assert_eq!(pop_token(other), Err(EdgeError::Unbalanced), "{other}");
@@ -214,11 +231,11 @@ mod tests {
     fn a_worker_starts_afresh() {
         on_a_thread(|| {
             assert_eq!(pop_root(), Err(EdgeError::Unbalanced));
-            let forgotten = push_token(Task::new("forgotten")).unwrap();
+            let forgotten = push_token(|| Task::new("forgotten")).unwrap();
             assert_eq!(pop_root(), Err(EdgeError::Unbalanced), "no worker's task");
-            assert_eq!(push_root(Task::new("worker")), Ok(()));
+            assert_eq!(push_root(|| Task::new("worker")), Ok(()));
             assert_eq!(pop_token(forgotten), Err(EdgeError::Unbalanced));
-            let inner = push_token(Task::new("inner")).unwrap();
+            let inner = push_token(|| Task::new("inner")).unwrap();
             assert_eq!(checkpoint(), Ok(Some(0)));
             assert_eq!(pop_root(), Ok(0));
             assert_eq!(pop_token(inner), Err(EdgeError::Unbalanced));
@@ -229,12 +246,12 @@ mod tests {
     #[test]
     fn a_token_beyond_the_limit_needs_no_exit() {
         on_a_thread(|| {
-            assert_eq!(push_root(Task::new("worker")), Ok(()));
-            let outer = push_token(Task::new("outer")).unwrap();
+            assert_eq!(push_root(|| Task::new("worker")), Ok(()));
+            let outer = push_token(|| Task::new("outer")).unwrap();
             for _ in 2..DEEPEST {
-                assert!(push_token(Task::new("deep")).is_ok());
+                assert!(push_token(|| Task::new("deep")).is_ok());
             }
-            assert_eq!(push_token(Task::new("too deep")), Err(EdgeError::TooDeep));
+            assert_eq!(push_token(|| Task::new("too deep")), Err(EdgeError::TooDeep));
             assert_eq!(push(Task::new("too deep, from C")), Err(EdgeError::TooDeep));
             assert_eq!(pop_token(outer), Ok(0));
             assert_eq!(pop_root(), Ok(0));

@@ -33,7 +33,7 @@ jni_export! {
 
     /// See `Natives.enter`.
     fn Java_org_sslsweep_Natives_enter(label: jint, options: jint, connection: jlong) -> jlong {
-        stack::push_token(task(label, options, connection))
+        stack::push_token(|| task(label, options, connection))
     }
 
     /// See `Natives.exit`.
@@ -43,7 +43,7 @@ jni_export! {
 
     /// See `Natives.enterRoot`.
     fn Java_org_sslsweep_Natives_enterRoot(label: jint, options: jint, connection: jlong) -> jint {
-        stack::push_root(task(label, options, connection)).map(|()| 0)
+        stack::push_root(|| task(label, options, connection)).map(|()| 0)
     }
 
     /// See `Natives.exitRoot`.
@@ -66,7 +66,7 @@ jni_export! {
     ) -> jlong {
         // On a thread without a task, entering one records what is there.
         stack::checkpoint()?;
-        stack::push_token(task(label, options, connection))
+        stack::push_token(|| task(label, options, connection))
     }
 
     /// See `Natives.sweep`.
