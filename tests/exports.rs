@@ -1,5 +1,6 @@
 //! Holds the shared object to its list of dynamic symbols, `exports/libsslsweep.txt`, and to what it
-//! must not have: natives of Tomcat, symbols of OpenSSL, a need for OpenSSL, an end to its life.
+//! must not have: natives of Tomcat, symbols of OpenSSL, a need for OpenSSL, an end to its life. Its natives
+//! are those that the classes of the jar declare.
 //!
 //! After a deliberate change: `SSLSWEEP_BLESS=1 cargo test --test exports` writes the list.
 
@@ -106,6 +107,65 @@ fn exports_equal_the_list() {
         expected.lines().collect::<Vec<_>>(),
         "left: libsslsweep.so; right: exports/libsslsweep.txt"
     );
+}
+
+/// The natives that the .java files of a folder declare, as the JVM looks for them.
+///
+/// Read line by line: each is declared on one, as `static native TYPE NAME(`.
+fn declared_natives(folder: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for file in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    {
+        let path = file.expect("an entry of a folder").path();
+        if path.is_dir() {
+            found.extend(declared_natives(&path));
+        } else if path.extension().is_some_and(|extension| extension == "java") {
+            let source = fs::read_to_string(&path).expect("a source");
+            let package = source
+                .lines()
+                .find_map(|line| line.strip_prefix("package ")?.strip_suffix(';'))
+                .expect("a package");
+            let class = path.file_stem().expect("a name").to_string_lossy();
+            found.extend(natives_of(&source).map(|name| {
+                let name = format!("{package}.{class}.{name}");
+                format!("Java_{}", name.replace('_', "_1").replace('.', "_"))
+            }));
+        }
+    }
+    found
+}
+
+/// Names of the methods that a source declares as native.
+fn natives_of(source: &str) -> impl Iterator<Item = &str> {
+    source.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let (before, _) = line.split_once('(')?;
+        let is_native = before.split_whitespace().any(|word| word == "native");
+        (is_native && !line.starts_with(['*', '/'])).then_some(before.rsplit(' ').next()?)
+    })
+}
+
+#[test]
+fn natives_are_those_that_the_jar_declares() {
+    let declared = declared_natives(&root().join("java/sslsweep/src/main/java"));
+    assert!(declared.contains("Java_org_sslsweep_Natives_enter"), "{declared:?}");
+    let exported: BTreeSet<_> = Shared::read(&shim())
+        .exports
+        .into_iter()
+        .filter(|name| name.starts_with("Java_"))
+        .collect();
+    assert_eq!(exported, declared, "left: libsslsweep.so; right: the classes of java/sslsweep");
+}
+
+/// The control: what the test above would read in a source.
+#[test]
+fn natives_are_found_in_a_source() {
+    let source = "    /** A native method (static). */\n\
+                  \x20    * native talk(\n\
+                  \x20   static native long enter(int label);\n\
+                  \x20   private static native String[] most_left(int most);\n\
+                  \x20   static long notNative(int a) { return nativeCall(a); }\n";
+    assert_eq!(natives_of(source).collect::<Vec<_>>(), ["enter", "most_left"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::common::Outcome;
 const HANGS: u32 = 20;
 
 /// Runs `work` in a child and waits for it.
-fn in_a_child(work: impl FnOnce()) -> Outcome {
+pub(crate) fn in_a_child(work: impl FnOnce()) -> Outcome {
     // SAFETY: the child uses the heap, which glibc keeps usable in it, and what is under test.
     match unsafe { libc::fork() } {
         -1 => Err(std::io::Error::last_os_error().into()),

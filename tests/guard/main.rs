@@ -4,6 +4,7 @@
 mod common;
 
 mod bounds;
+mod checkpoints;
 mod exit;
 mod fork;
 mod late_libraries;
