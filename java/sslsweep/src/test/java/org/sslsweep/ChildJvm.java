@@ -58,6 +58,7 @@ final class ChildJvm {
         command.addAll(options);
         command.addAll(List.of("-cp", classPath, program.getName()));
         command.addAll(List.of(arguments));
+        String name = program.getSimpleName() + " " + List.of(arguments) + " with " + options;
         Process child = new ProcessBuilder(command).redirectErrorStream(true).start();
         Thread end = new Thread(child::destroyForcibly);
         Runtime.getRuntime().addShutdownHook(end);
@@ -76,11 +77,11 @@ final class ChildJvm {
         int code = child.waitFor();
         Runtime.getRuntime().removeShutdownHook(end);
         if (code != 0) {
-            throw new AssertionError("exit code " + code + " of " + command + ":\n" + output);
+            throw new AssertionError("exit code " + code + " of " + name + ":\n" + output);
         }
         for (String complaint : List.of("WARNING in native", "FATAL ERROR", "JNI local refs", "ReleaseStringUTF")) {
             if (output.contains(complaint)) {
-                throw new AssertionError(complaint + " in the output of " + command + ":\n" + output);
+                throw new AssertionError(complaint + " in the output of " + name + ":\n" + output);
             }
         }
         return output;

@@ -122,7 +122,8 @@ class GuardTest {
     @Test
     void releasesTheThreadsStateWhenAskedTo() {
         for (Release release : Release.values()) {
-            try (Guard guard = ThreadHygiene.guard(TaskLabel.of("guard: release"), Options.INHERITED.release(release))) {
+            Options options = Options.INHERITED.release(release);
+            try (Guard guard = ThreadHygiene.guard(TaskLabel.of("guard: release"), options)) {
                 Leaver.leave(1);
             }
             // The queue of the thread that looks; on this line it is read in memory.
