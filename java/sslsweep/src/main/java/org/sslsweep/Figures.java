@@ -44,9 +44,9 @@ final class Figures {
     long threadStates() {
         long sum = -1;
         for (Map<String, Object> library : objects(snapshot.get("libraries"))) {
-            Object alive = object(library.get("thread_states")).get("alive");
+            Long alive = numberOrNull(object(library.get("thread_states")), "alive");
             if (alive != null) {
-                sum = Math.max(sum, 0) + number(alive);
+                sum = Math.max(sum, 0) + alive;
             }
         }
         return sum;
@@ -73,15 +73,47 @@ final class Figures {
     static LeftoverEntry leftover(String json) {
         Map<String, Object> entry = object(Json.parse(json));
         String source = text(entry, "file") + ":" + number(entry, "line");
-        if (entry.get("function") != null) {
-            source += " (" + text(entry, "function") + ")";
+        String function = textOrNull(entry, "function");
+        if (function != null) {
+            source += " (" + function + ")";
         }
-        Object connection = entry.get("connection");
         return new LeftoverEntry(text(entry, "label"), text(entry, "reason"), number(entry, "leftovers"),
                 number(entry, "arrivals"), flag(entry, "at_least"), text(entry, "library"),
-                (String) entry.get("benign"), new Date(number(entry, "first_ms")), new Date(number(entry, "last_ms")),
-                text(entry, "thread"), number(entry, "thread_id"), source, (String) entry.get("data"),
-                connection == null ? null : number(connection));
+                textOrNull(entry, "benign"), new Date(number(entry, "first_ms")), new Date(number(entry, "last_ms")),
+                text(entry, "thread"), number(entry, "thread_id"), source, textOrNull(entry, "data"),
+                numberOrNull(entry, "connection"));
+    }
+
+    private static String text(Map<String, Object> object, String name) {
+        String text = textOrNull(object, name);
+        if (text == null) {
+            throw unexpected(name, null);
+        }
+        return text;
+    }
+
+    private static String textOrNull(Map<String, Object> object, String name) {
+        Object value = object.get(name);
+        if (value != null && !(value instanceof String)) {
+            throw unexpected(name, value);
+        }
+        return (String) value;
+    }
+
+    private static long number(Map<String, Object> object, String name) {
+        Long number = numberOrNull(object, name);
+        if (number == null) {
+            throw unexpected(name, null);
+        }
+        return number;
+    }
+
+    private static Long numberOrNull(Map<String, Object> object, String name) {
+        Object value = object.get(name);
+        if (value != null && !(value instanceof Number)) {
+            throw unexpected(name, value);
+        }
+        return value == null ? null : Long.valueOf(((Number) value).longValue());
     }
 
     private static boolean flag(Map<String, Object> object, String name) {
@@ -92,27 +124,7 @@ final class Figures {
         return (Boolean) value;
     }
 
-    private static String text(Map<String, Object> object, String name) {
-        Object value = object.get(name);
-        if (!(value instanceof String)) {
-            throw unexpected(name, value);
-        }
-        return (String) value;
-    }
-
-    private static long number(Map<String, Object> object, String name) {
-        Object value = object.get(name);
-        if (!(value instanceof Number)) {
-            throw unexpected(name, value);
-        }
-        return number(value);
-    }
-
-    private static long number(Object value) {
-        return ((Number) value).longValue();
-    }
-
-    @SuppressWarnings("unchecked")
+    @SuppressWarnings("unchecked") // Json makes no other maps.
     private static Map<String, Object> object(Object value) {
         if (!(value instanceof Map)) {
             throw unexpected("an object", value);
@@ -120,12 +132,15 @@ final class Figures {
         return (Map<String, Object>) value;
     }
 
-    @SuppressWarnings("unchecked")
     private static List<Map<String, Object>> objects(Object value) {
         if (!(value instanceof List)) {
             throw unexpected("an array", value);
         }
-        return (List<Map<String, Object>>) value;
+        List<Map<String, Object>> objects = new ArrayList<>();
+        for (Object element : (List<?>) value) {
+            objects.add(object(element));
+        }
+        return objects;
     }
 
     private static IllegalArgumentException unexpected(String name, Object value) {

@@ -14,6 +14,10 @@ final class JarLibrary {
     /** Names the folder to unpack in, instead of {@code java.io.tmpdir}. */
     static final String WORK_PROPERTY = "org.sslsweep.workdir";
 
+    private static final String ELSEWHERE = "name a folder with room, on a file system that allows execution, by -D"
+            + WORK_PROPERTY + "=FOLDER; or unpack the library from the jar yourself, and name it by -D"
+            + NativeLoader.LIBRARY_PROPERTY + "=FILE";
+
     private JarLibrary() {}
 
     /** Loads it; returns a name for it. {@code searched}: folders that were searched before, for the message. */
@@ -46,12 +50,10 @@ final class JarLibrary {
             folder = makeFolder();
             file = folder.resolve(NativeLoader.FILE_NAME);
             Files.copy(in, file);
-            NativeFile.load(file);
+            NativeFile.load(file, ELSEWHERE);
         } catch (IOException | RuntimeException problem) {
-            throw NativeLoader.error("cannot unpack the library in " + workText() + " (" + problem + ")" + advice(),
+            throw NativeLoader.error("cannot unpack the library in " + workText() + " (" + problem + "): " + ELSEWHERE,
                     problem);
-        } catch (UnsatisfiedLinkError problem) {
-            throw NativeLoader.error("the library was unpacked, but: " + problem.getMessage() + advice(), problem);
         } finally {
             // A library that is loaded needs its file no more.
             remove(file);
@@ -68,12 +70,6 @@ final class JarLibrary {
 
     private static String workText() {
         return System.getProperty(WORK_PROPERTY, System.getProperty("java.io.tmpdir", "/tmp"));
-    }
-
-    private static String advice() {
-        return ". Name a folder with room that is not mounted noexec by -D" + WORK_PROPERTY
-                + "=FOLDER; or unpack the library from the jar yourself, and name it by -D"
-                + NativeLoader.LIBRARY_PROPERTY + "=FILE";
     }
 
     private static void remove(Path path) {

@@ -7,14 +7,22 @@ import java.nio.file.Path;
 final class NativeFile {
     private NativeFile() {}
 
-    /** Loads the library in {@code file}. Throws UnsatisfiedLinkError, with a text for the operator. */
-    static void load(Path file) {
+    /** What to do where a file's place is the trouble, when the operator chose it. */
+    static final String ELSEWHERE =
+            "put the library elsewhere, and name it by -D" + NativeLoader.LIBRARY_PROPERTY + "=FILE";
+
+    /**
+     * Loads the library in {@code file}. Throws UnsatisfiedLinkError, with a text for the operator.
+     *
+     * @param elsewhere what to do where the file's place is the trouble
+     */
+    static void load(Path file, String elsewhere) {
         check(file);
         try {
             System.load(file.toString());
         } catch (UnsatisfiedLinkError problem) {
-            throw NativeLoader.error("the JVM cannot load " + file + ": " + problem.getMessage() + advice(problem),
-                    problem);
+            throw NativeLoader.error("the JVM cannot load " + file + ": " + reason(file, problem)
+                    + advice(problem, elsewhere), problem);
         } catch (RuntimeException problem) {
             // JDK 24 and later, told to deny: IllegalCallerException, which 11 has too.
             throw NativeLoader.error("the JVM refuses to load " + file + ": " + problem.getMessage()
@@ -22,11 +30,20 @@ final class NativeFile {
         }
     }
 
-    static String advice(UnsatisfiedLinkError problem) {
+    /** The loader's own words: the JVM and the linker each put the path before them. */
+    private static String reason(Path file, UnsatisfiedLinkError problem) {
+        String text = String.valueOf(problem.getMessage());
+        String path = file + ": ";
+        while (text.startsWith(path)) {
+            text = text.substring(path.length());
+        }
+        return text;
+    }
+
+    static String advice(UnsatisfiedLinkError problem, String elsewhere) {
         String text = String.valueOf(problem.getMessage());
         if (text.contains("failed to map segment") || text.contains("Operation not permitted")) {
-            return ". Its file system may be mounted noexec; put the library elsewhere, and name it by -D"
-                    + NativeLoader.LIBRARY_PROPERTY + "=FILE";
+            return ". Its file system may be mounted noexec: " + elsewhere;
         }
         if (text.contains("already loaded")) {
             return ". Keep one copy of the jar of sslsweep, where all applications see it, and restart the JVM";

@@ -67,14 +67,14 @@ final class NativeLoader {
         String given = System.getProperty(LIBRARY_PROPERTY);
         if (given != null) {
             Path file = given(given);
-            NativeFile.load(file);
+            NativeFile.load(file, NativeFile.ELSEWHERE);
             return file.toString();
         }
         List<Path> folders = libraryPath();
         for (Path folder : folders) {
             Path file = folder.resolve(FILE_NAME);
             if (Files.exists(file)) {
-                NativeFile.load(file);
+                NativeFile.load(file, NativeFile.ELSEWHERE);
                 return file.toString();
             }
         }

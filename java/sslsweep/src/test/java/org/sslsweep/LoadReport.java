@@ -1,8 +1,10 @@
 package org.sslsweep;
 
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Collectors;
+import org.sslsweep.micrometer.HygieneMetrics;
 
 /** A program that says how loading went. */
 final class LoadReport {
@@ -30,7 +32,9 @@ final class LoadReport {
                 throw new AssertionError("not the error that was kept", again);
             }
         }
-        System.out.println("kept: " + cause.getClass().getName());
+        SimpleMeterRegistry meters = new SimpleMeterRegistry();
+        new HygieneMetrics().bindTo(meters);
+        System.out.println("kept: " + cause.getClass().getName() + "; meters: " + meters.getMeters().size());
     }
 
     private static IllegalStateException failure(Runnable use) {

@@ -3,6 +3,7 @@ package org.sslsweep;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -48,7 +49,8 @@ class NativeLoaderTest {
     }
 
     private static void assertSays(String output, String... texts) {
-        assertTrue(output.contains("kept: java.lang.UnsatisfiedLinkError"), output);
+        assertTrue(output.contains("kept: java.lang.UnsatisfiedLinkError; meters: 0"), output);
+        assertTrue(output.contains("no meters of sslsweep: "), output);
         for (String text : texts) {
             assertTrue(output.contains(text), () -> "no \"" + text + "\" in: " + output);
         }
@@ -181,10 +183,22 @@ class NativeLoaderTest {
     }
 
     @Test
-    void saysThatTheFileSystemAllowsNoExecution() {
+    void knowsTheLinkersWordsForNoExecution() {
         String text = NativeFile.advice(new UnsatisfiedLinkError(
-                "/x/libsslsweep.so: failed to map segment from shared object: Operation not permitted"));
-        assertTrue(text.contains("noexec") && text.contains(NativeLoader.LIBRARY_PROPERTY), text);
+                "/x/libsslsweep.so: failed to map segment from shared object: Operation not permitted"),
+                "go elsewhere");
+        assertTrue(text.contains("noexec: go elsewhere"), text);
+    }
+
+    @Test
+    void saysThatTheFileSystemAllowsNoExecution() throws Exception {
+        boolean mayMount = new ProcessBuilder("unshare", "-rm", "true").start().waitFor() == 0;
+        assumeTrue(mayMount, "this system lets nobody mount; the words are tested, the mount is not");
+        Path work = Files.createDirectory(folder.resolve("work"));
+        String output = report(child().property(JarLibrary.WORK_PROPERTY, work)
+                .by("exec unshare -rm sh -c 'mount -t tmpfs -o noexec tmpfs " + work + " && exec \"$@\"' sh \"$@\""));
+        assertSays(output, "cannot load " + work, "failed to map segment", "noexec",
+                "-D" + JarLibrary.WORK_PROPERTY + "=FOLDER", "-D" + NativeLoader.LIBRARY_PROPERTY + "=FILE");
     }
 
     @Test

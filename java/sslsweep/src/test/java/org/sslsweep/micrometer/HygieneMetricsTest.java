@@ -116,6 +116,22 @@ class HygieneMetricsTest {
     }
 
     @Test
+    void seriesComeAndGoInPrometheusRegistryToo() {
+        AtomicInteger labels = new AtomicInteger(3);
+        PrometheusMeterRegistry registry =
+                new PrometheusMeterRegistry(PrometheusConfig.DEFAULT, new PrometheusRegistry(), clock);
+        new HygieneMetrics(Tags.empty(), () -> text(5, labels.get())).bindTo(registry);
+        for (int number : new int[] {7, 0, 2, 5}) {
+            labels.set(number);
+            for (int scrape = 0; scrape < 2; scrape++) {
+                clock.add(Duration.ofSeconds(1));
+                registry.scrape();
+            }
+            assertEquals(series(text(5, number)), series(registry.scrape()));
+        }
+    }
+
+    @Test
     void seriesComeAndGo() {
         AtomicInteger looks = new AtomicInteger();
         AtomicInteger labels = new AtomicInteger(3);
