@@ -6,7 +6,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /**
  * One task on the thread that made the guard. Closing it ends the task, and sweeps.
  *
- * <p>Not thread-safe, and bound to its thread. Made for try-with-resources; the JIT then leaves no object of it.
+ * <p>Not thread-safe, and bound to its thread. Made for try-with-resources; the JIT then leaves no object of it. One
+ * that is never closed stays entered: later guards of its thread (of a virtual thread: its carrier) nest inside it, and
+ * after 64 of them the thread has no guards any more, which the log says once. Worker threads that Tomcat's hooks watch
+ * end it with the task.
  */
 public final class Guard implements AutoCloseable {
     /** Token of a virtual thread that is not pinned: no task is entered, its ends are checkpoints. */

@@ -20,6 +20,7 @@ public final class LeftoverEntry {
     private final String data;
     private final Long connection;
 
+    /** For the MBean server, which gives back what it has read. */
     @ConstructorParameters({"label", "reason", "leftovers", "arrivals", "atLeast", "library", "benign", "first", "last",
         "thread", "threadId", "source", "data", "connection"})
     public LeftoverEntry(String label, String reason, long leftovers, long arrivals, boolean atLeast, String library,

@@ -11,6 +11,7 @@ public final class TaskEntry {
     private final long arrivals;
     private final boolean atLeast;
 
+    /** For the MBean server, which gives back what it has read. */
     @ConstructorParameters({"label", "tasks", "dirtyTasks", "leftovers", "arrivals", "atLeast"})
     public TaskEntry(String label, long tasks, long dirtyTasks, long leftovers, long arrivals, boolean atLeast) {
         this.label = label;
