@@ -1,0 +1,252 @@
+package org.sslsweep.tomcat;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.catalina.Lifecycle;
+import org.apache.catalina.LifecycleException;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.startup.Tomcat;
+import org.apache.coyote.AbstractProtocol;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The hooks on connectors without TLS, which need no certificate: their executors are the same. */
+class ConnectorHooksTest {
+    private static final String NIO = "org.apache.coyote.http11.Http11NioProtocol";
+    private static final String NIO2 = "org.apache.coyote.http11.Http11Nio2Protocol";
+
+    @TempDir
+    java.nio.file.Path base;
+    private final Tomcat tomcat = new Tomcat();
+
+    @AfterEach
+    void end() throws LifecycleException {
+        if (tomcat.getServer().getState().isAvailable()) {
+            tomcat.stop();
+        }
+        tomcat.destroy();
+    }
+
+    private Connector connector(String protocol, boolean bindOnInit) {
+        tomcat.setBaseDir(base.toString());
+        Connector connector = new Connector(protocol);
+        connector.setPort(0);
+        connector.setThrowOnFailure(true);
+        connector.setProperty("address", InetAddress.getLoopbackAddress().getHostAddress());
+        connector.setProperty("maxThreads", "7");
+        connector.setProperty("minSpareThreads", "3");
+        connector.setProperty("bindOnInit", Boolean.toString(bindOnInit));
+        tomcat.setConnector(connector);
+        return connector;
+    }
+
+    private static ConnectorHooks hook(Connector connector) {
+        ConnectorHooks hooks = new ConnectorHooks(connector, "hooks test");
+        connector.addLifecycleListener(event -> {
+            switch (event.getType()) {
+                case Lifecycle.BEFORE_INIT_EVENT:
+                    hooks.beforeInit();
+                    break;
+                case Lifecycle.AFTER_INIT_EVENT:
+                    hooks.afterInit();
+                    break;
+                case Lifecycle.BEFORE_START_EVENT:
+                    hooks.beforeStart();
+                    break;
+                case Lifecycle.AFTER_START_EVENT:
+                    hooks.afterStart();
+                    break;
+                case Lifecycle.AFTER_STOP_EVENT:
+                    hooks.afterStop();
+                    break;
+                case Lifecycle.AFTER_DESTROY_EVENT:
+                    hooks.afterDestroy();
+                    break;
+                default:
+                    break;
+            }
+        });
+        return hooks;
+    }
+
+    private static AbstractProtocol<?> handler(Connector connector) {
+        return (AbstractProtocol<?>) connector.getProtocolHandler();
+    }
+
+    private static WorkerPool pool(Connector connector) {
+        return assertInstanceOf(WorkerPool.class, handler(connector).getExecutor());
+    }
+
+    @ParameterizedTest
+    @CsvSource({NIO + ",true", NIO + ",false", NIO2 + ",true", NIO2 + ",false"})
+    void isTomcatsOwnPoolToTomcat(String protocol, boolean bindOnInit) throws Exception {
+        Connector connector = connector(protocol, bindOnInit);
+        hook(connector);
+        tomcat.start();
+
+        WorkerPool pool = pool(connector);
+        assertEquals(7, handler(connector).getMaxThreads());
+        assertEquals(3, handler(connector).getMinSpareThreads());
+        assertEquals(7, pool.getMaximumPoolSize());
+        assertEquals(3, pool.getCorePoolSize());
+        assertEquals(60, pool.getKeepAliveTime(TimeUnit.SECONDS));
+        Thread worker = pool.submit(Thread::currentThread).get(1, TimeUnit.MINUTES);
+        assertTrue(worker.isDaemon());
+        assertTrue(worker.getName().matches("http-nio2?-.*-auto-\\d+-exec-\\d+"), worker.getName());
+        assertEquals(Thread.NORM_PRIORITY, worker.getPriority());
+
+        handler(connector).setMaxThreads(9);
+        assertEquals(9, pool.getMaximumPoolSize());
+
+        tomcat.stop();
+        tomcat.destroy();
+        assertTrue(pool.isTerminated());
+        assertNull(handler(connector).getExecutor());
+    }
+
+    @ParameterizedTest
+    @CsvSource({NIO + ",true,false", NIO + ",false,false", NIO2 + ",true,true", NIO2 + ",false,false"})
+    void followsTomcatThroughRestarts(String protocol, boolean bindOnInit, boolean keeps) throws Exception {
+        Connector connector = connector(protocol, bindOnInit);
+        hook(connector);
+        tomcat.start();
+        for (int round = 0; round < 5; round++) {
+            WorkerPool before = pool(connector);
+            connector.stop();
+            // The pool of NIO2 belongs to the port, which stays bound.
+            assertEquals(!keeps, before.isTerminated());
+            connector.start();
+            if (keeps) {
+                assertSame(before, pool(connector));
+            } else {
+                assertNotSame(before, pool(connector));
+            }
+            assertFalse(pool(connector).isShutdown());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {NIO, NIO2})
+    void leavesNoThreadsWhenTheStartFails(String protocol) throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Connector connector = connector(protocol, false);
+            connector.setPort(taken.getLocalPort());
+            hook(connector);
+            WorkerPool[] made = new WorkerPool[1];
+            connector.addLifecycleListener(event -> {
+                if (event.getType().equals(Lifecycle.START_EVENT)) {
+                    made[0] = pool(connector);
+                }
+            });
+            assertThrows(LifecycleException.class, tomcat::start);
+            tomcat.destroy();
+            assertTrue(made[0].awaitTermination(1, TimeUnit.MINUTES));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {NIO, NIO2})
+    void wrapsAnExecutorOfOthers(String protocol) throws Exception {
+        ExecutorService others = Executors.newCachedThreadPool();
+        try {
+            Connector connector = connector(protocol, true);
+            handler(connector).setExecutor(others);
+            ConnectorHooks hooks = hook(connector);
+            tomcat.start();
+            Executor wrapped = handler(connector).getExecutor();
+            ExecutorService service = assertInstanceOf(GuardingExecutorService.class, wrapped);
+            assertTrue(hooks.report().contains("executor wrapped"), hooks.report());
+            connector.stop();
+            connector.start();
+            assertSame(wrapped, handler(connector).getExecutor());
+
+            service.shutdown();
+            assertEquals(0, service.shutdownNow().size());
+            assertFalse(service.isShutdown());
+            Future<String> done = service.submit(() -> "done");
+            assertEquals("done", done.get(1, TimeUnit.MINUTES));
+        } finally {
+            tomcat.stop();
+            assertFalse(others.isShutdown());
+            others.shutdownNow();
+        }
+    }
+
+    @Test
+    void leavesOurOwnExecutorAlone() throws Exception {
+        HygieneExecutor executor = new HygieneExecutor();
+        executor.setName("own");
+        Connector connector = connector(NIO, true);
+        tomcat.getService().addExecutor(executor);
+        handler(connector).setExecutor(executor);
+        ConnectorHooks hooks = hook(connector);
+        tomcat.start();
+        assertSame(executor, handler(connector).getExecutor());
+        assertTrue(hooks.report().contains("executor own"), hooks.report());
+    }
+
+    @Test
+    void replacesThePoolOfARunningConnector() throws Exception {
+        Connector connector = connector(NIO, true);
+        tomcat.start();
+        Executor before = handler(connector).getExecutor();
+        ConnectorHooks hooks = new ConnectorHooks(connector, "late");
+        hooks.hookLate();
+        WorkerPool pool = pool(connector);
+        assertEquals(7, handler(connector).getMaxThreads());
+        CountDownLatch done = new CountDownLatch(2);
+        before.execute(done::countDown);
+        pool.execute(done::countDown);
+        assertTrue(done.await(1, TimeUnit.MINUTES));
+        tomcat.stop();
+        hooks.afterStop();
+        assertTrue(pool.isTerminated());
+    }
+
+    @Test
+    void leavesThePoolOfARunningNio2ConnectorAlone() throws Exception {
+        Connector connector = connector(NIO2, true);
+        tomcat.start();
+        Executor before = handler(connector).getExecutor();
+        ConnectorHooks hooks = new ConnectorHooks(connector, "late");
+        hooks.hookLate();
+        hooks.beforeStart();
+        assertSame(before, handler(connector).getExecutor());
+        assertTrue(hooks.report().contains("not hooked"), hooks.report());
+    }
+
+    @Test
+    void countsAsThePoolDoes() throws Exception {
+        Connector connector = connector(NIO, true);
+        hook(connector);
+        long before = Ledger.tasks("hooks test/task");
+        tomcat.start();
+        WorkerPool pool = pool(connector);
+        for (int i = 0; i < 100; i++) {
+            pool.execute(() -> { });
+        }
+        pool.shutdown();
+        assertTrue(pool.awaitTermination(1, TimeUnit.MINUTES));
+        assertEquals(100, pool.getCompletedTaskCount());
+        assertEquals(100, Ledger.tasks("hooks test/task") - before);
+    }
+}
