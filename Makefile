@@ -37,10 +37,13 @@ test: natives
 	$(CARGO) test --workspace --all-features --locked
 	$(maven) verify
 
-bench: setup
+bench: natives
 	$(CARGO) build --release --locked --package sslsweep-cli
 	$(target)/release/sslsweep cost --check
 	$(CARGO) bench --workspace --all-features --locked
+	$(maven) --projects benchmarks --also-make -Dmaven.test.skip package
+	java --class-path "java/benchmarks/target/classes:$$(cat java/benchmarks/target/classpath)" \
+		org.sslsweep.benchmarks.Check
 
 lint: setup
 	$(CARGO) fmt --all --check
