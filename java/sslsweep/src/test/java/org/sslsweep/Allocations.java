@@ -7,7 +7,8 @@ import java.lang.management.ManagementFactory;
 @SuppressWarnings("try")
 final class Allocations {
     private static final int BATCH = 20_000;
-    private static final int MOST_BATCHES = 2_000;
+    /** The JIT's threads may have to wait for a busy machine: some seconds' worth. */
+    private static int mostBatches = 2_000;
     private static final TaskLabel LABEL = TaskLabel.of("allocations");
     private static int done;
 
@@ -32,7 +33,7 @@ final class Allocations {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long self = Thread.currentThread().getId();
         long bytes = Long.MAX_VALUE;
-        for (int number = 0; number < MOST_BATCHES; number++) {
+        for (int number = 0; number < mostBatches; number++) {
             long before = threads.getThreadAllocatedBytes(self);
             batch.run();
             bytes = threads.getThreadAllocatedBytes(self) - before;
@@ -45,6 +46,9 @@ final class Allocations {
     }
 
     public static void main(String[] arguments) {
+        if (arguments.length > 0) {
+            mostBatches = Integer.parseInt(arguments[0]);
+        }
         System.out.println("guards: " + settle(Allocations::guards));
         System.out.println("runs: " + settle(Allocations::runs));
     }

@@ -8,6 +8,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** A JVM of the version that the test runs on, for what can be done once in a JVM, or is said on its output. */
 final class ChildJvm {
@@ -42,6 +44,12 @@ final class ChildJvm {
     /** Puts a folder before all others. */
     ChildJvm first(Path folder) {
         classPath = folder + File.pathSeparator + classPath;
+        return this;
+    }
+
+    /** Takes nothing but these. */
+    ChildJvm only(Path... entries) {
+        classPath = Stream.of(entries).map(Path::toString).collect(Collectors.joining(File.pathSeparator));
         return this;
     }
 

@@ -11,6 +11,9 @@ class CostTest {
         // The JVM's checks would have natives called another way.
         String output = new ChildJvm().without("-Xcheck:jni").run(Allocations.class);
         assertTrue(output.contains("guards: none") && output.contains("runs: none"), output);
+        // The control: where the JIT may not leave the guard away, it is seen.
+        output = new ChildJvm().without("-Xcheck:jni").option("-XX:-DoEscapeAnalysis").run(Allocations.class, "50");
+        assertTrue(output.matches("(?s).*guards: \\d+ bytes a task.*runs: \\d+ bytes a task.*"), output);
     }
 
     @Test
