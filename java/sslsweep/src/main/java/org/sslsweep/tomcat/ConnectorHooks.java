@@ -53,7 +53,8 @@ final class ConnectorHooks {
         apr = Reflection.isA(handler, "org.apache.coyote.http11.Http11AprProtocol");
         tls = apr ? null : TlsChoice.of(connector);
         if (tls != null) {
-            // Tomcat does the same in a moment; done now, the connector's name says openssl already.
+            // Tomcat does the same in a moment; done now, the connector's name says openssl already. Where ours is named,
+            // Tomcat would call the connector https-jsse-...
             TlsChoice.set(connector, tls);
         }
         labels = new ConnectorLabels(ConnectorLabels.base(pattern, name(), connector.getPortWithOffset()));
@@ -72,18 +73,18 @@ final class ConnectorHooks {
         return here != null || !ThreadHygiene.isAvailable() ? here : new ConnectorLabels("tls");
     }
 
-    /** Whether this connector needs a checkpoint between servlet and TLS: its native code empties the queue unseen. */
-    boolean isApr() {
-        return apr;
-    }
-
     /** Whether TLS is Java's own, or another that is not OpenSSL by Tomcat. */
-    boolean isWithoutOpenSsl() {
-        return !apr && TlsChoice.guardOf(tls) == null && !TlsChoice.isGuard(tls);
+    private boolean isWithoutOpenSsl() {
+        return !apr && TlsChoice.guardOf(tls) == null;
     }
 
     String label() {
         return labels.base;
+    }
+
+    /** Whether nobody asked for Java's own TLS, and the connector has it for want of another. */
+    boolean fellBackToJsse() {
+        return !apr && tls == null;
     }
 
     void beforeInit() {
@@ -177,8 +178,6 @@ final class ConnectorHooks {
         if (nameBefore != null) {
             TlsChoice.set(connector, nameBefore);
             nameBefore = null;
-            tlsGuarded = true;
-        } else if (TlsChoice.isGuard(tls)) {
             tlsGuarded = true;
         } else if (TlsChoice.guardOf(tls) != null && endpoint != null) {
             tlsGuarded = endpoint.guardTls(labels);

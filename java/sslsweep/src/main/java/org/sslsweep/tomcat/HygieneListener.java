@@ -296,10 +296,10 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
     }
 
     private static void warn(ConnectorHooks connector) {
-        if (connector.isWithoutOpenSsl()) {
-            LOG.warn("sslsweep: the TLS of " + connector.label() + " is not OpenSSL's, so that there is little to sweep. If"
-                    + " it should be: <Listener className=\"org.apache.catalina.core.AprLifecycleListener\"/> in server.xml,"
-                    + " and libtcnative in java.library.path; Tomcat's log says what became of it");
+        if (connector.fellBackToJsse()) {
+            LOG.warn("sslsweep: the TLS of " + connector.label() + " is Java's own (JSSE), so that there is little to sweep."
+                    + " For OpenSSL: <Listener className=\"org.apache.catalina.core.AprLifecycleListener\"/> in server.xml"
+                    + " and libtcnative in java.library.path; Tomcat's log says what became of them");
         }
     }
 

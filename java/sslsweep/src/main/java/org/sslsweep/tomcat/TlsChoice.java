@@ -15,11 +15,11 @@ final class TlsChoice {
 
     private TlsChoice() {}
 
-    /** The name of the implementation; null for JSSE. To be asked after the server's listeners, such as the APR one. */
+    /** The name of the implementation, the guarded one where ours is named; null for JSSE. To be asked after the server's listeners, such as the APR one. */
     static String of(Connector connector) {
         Object named = connector.getProperty(NAME);
         if (named != null) {
-            return named.toString();
+            return unguarded(named.toString());
         }
         if (Runtime.version().feature() >= 22 && yes(STATUS, "getUseOpenSSL") && yes(STATUS, "isAvailable")) {
             return OPENSSL_FFM;
@@ -38,9 +38,12 @@ final class TlsChoice {
         return OPENSSL_FFM.equals(implementation) ? "org.sslsweep.tomcat.panama.OpenSSLImplementation" : null;
     }
 
-    /** Whether it is one of ours already. */
-    static boolean isGuard(String implementation) {
-        return guardOf(OPENSSL).equals(implementation) || guardOf(OPENSSL_FFM).equals(implementation);
+    /** What this implementation guards, where it is one of ours. */
+    private static String unguarded(String implementation) {
+        if (guardOf(OPENSSL).equals(implementation)) {
+            return OPENSSL;
+        }
+        return guardOf(OPENSSL_FFM).equals(implementation) ? OPENSSL_FFM : implementation;
     }
 
     static void set(Connector connector, String implementation) {
