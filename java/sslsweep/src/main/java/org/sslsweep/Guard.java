@@ -32,6 +32,8 @@ public final class Guard implements AutoCloseable {
 
     static Guard enter(TaskLabel label, int options, long connection) {
         Natives.ensureLoaded();
+        // Before the thread is pinned: it throws where there is no label.
+        int number = label.number();
         Thread virtual = null;
         boolean stays = true;
         if (VirtualThreads.isCurrent()) {
@@ -40,10 +42,10 @@ public final class Guard implements AutoCloseable {
         }
         long token;
         if (!stays) {
-            Natives.checkpoint(label.number(), options);
+            Natives.checkpoint(number, options);
             token = CHECKPOINTS;
         } else {
-            token = Natives.enter(label.number(), options, connection);
+            token = Natives.enter(number, options, connection);
         }
         if (token < 0) {
             sayUnguarded(label, token);

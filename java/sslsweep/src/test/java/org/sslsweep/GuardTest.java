@@ -177,7 +177,10 @@ class GuardTest {
     void refusesToBeClosedOnAnotherThread() throws Exception {
         Guard guard = ThreadHygiene.guard("guard: elsewhere");
         Leaver.leave(1);
-        String text = onAnotherThread(() -> assertThrows(IllegalStateException.class, guard::close).getMessage());
+        // The other thread has a task of its own, as deep.
+        String text = onAnotherThread(() -> ThreadHygiene.call("guard: elsewhere, other",
+                () -> assertThrows(IllegalStateException.class, guard::close).getMessage()));
+        assertEquals(1, Ledger.of("guard: elsewhere, other").getTasks());
         assertTrue(text.contains("(\"another\")") && text.contains("on the thread that made it"), text);
         assertEquals(1, ThreadHygiene.queueDepth());
         guard.close();
@@ -195,7 +198,21 @@ class GuardTest {
         assertEquals(1, Ledger.leftovers("guard: forgotten"));
         String text = assertThrows(IllegalStateException.class, inner::close).getMessage();
         assertTrue(text.contains("before the guards around it"), text);
-        assertThrows(IllegalStateException.class, inner::close);
+        // Nor does it end a later task in its place.
+        try (Guard later = ThreadHygiene.guard("guard: later around")) {
+            try (Guard in = ThreadHygiene.guard("guard: later")) {
+                assertThrows(IllegalStateException.class, inner::close);
+                Leaver.leave(1);
+            }
+        }
+        assertEquals(1, Ledger.leftovers("guard: later"));
+    }
+
+    @Test
+    void refusesWhatIsNotThere() {
+        assertThrows(NullPointerException.class, () -> ThreadHygiene.guard((TaskLabel) null));
+        assertThrows(NullPointerException.class, () -> ThreadHygiene.guard(TaskLabel.of("guard: null"), null));
+        assertThrows(NullPointerException.class, () -> ThreadHygiene.setPolicy(null));
     }
 
     @Test
