@@ -14,7 +14,7 @@ use jni::sys::{JNI_ERR, JNI_VERSION_1_8, jint};
 use jni::{JavaVM, jni_str};
 
 use super::env::{JavaError, throw_new};
-use crate::edge::{export, sslsweep_version};
+use crate::edge::export;
 use crate::sys::dl::Handle;
 use crate::sys::objects::{self, Object};
 
@@ -42,8 +42,8 @@ pub unsafe extern "system" fn JNI_OnLoad(vm: *mut jni::sys::JavaVM, _reserved: *
         };
         REFUSED.store(true, Ordering::Relaxed);
         let text = format!(
-            "{} is not used: this process has another copy of libsslsweep, {}. Keep one: load the same file \
-             everywhere (LD_PRELOAD, java.library.path, the jar in one class loader alone)",
+            "{} is not used: this process has another copy of libsslsweep, {}. Keep one: name the same file \
+             everywhere (LD_PRELOAD, -Dorg.sslsweep.library, java.library.path), and load one jar once",
             own.display(),
             other.display()
         );
@@ -59,7 +59,8 @@ pub unsafe extern "system" fn JNI_OnLoad(vm: *mut jni::sys::JavaVM, _reserved: *
 
 /// Files of this copy and of another one that serves the process.
 fn copies() -> (PathBuf, Option<PathBuf>) {
-    let own = sslsweep_version as *const () as usize;
+    // Of something that is not exported: a name that is may lead to the copy that was loaded first.
+    let own = copies as *const () as usize;
     let (mut this, mut other) = (PathBuf::new(), None);
     for object in objects::loaded() {
         if object.contains(own) {
