@@ -46,9 +46,14 @@ final class ConnectorHooks {
 
     /** @throws IllegalArgumentException when the pattern for labels is not one */
     ConnectorHooks(Connector connector, String pattern) {
+        this(connector, pattern, EndpointAccess.of(connector.getProtocolHandler()));
+    }
+
+    /** @param endpoint null where it cannot be reached */
+    ConnectorHooks(Connector connector, String pattern, EndpointAccess endpoint) {
         this.connector = connector;
+        this.endpoint = endpoint;
         handler = connector.getProtocolHandler();
-        endpoint = EndpointAccess.of(handler);
         nio2 = Reflection.isA(handler, "org.apache.coyote.http11.Http11Nio2Protocol");
         apr = Reflection.isA(handler, "org.apache.coyote.http11.Http11AprProtocol");
         tls = apr ? null : TlsChoice.of(connector);

@@ -60,7 +60,10 @@ class ConnectorHooksTest {
     }
 
     private static ConnectorHooks hook(Connector connector) {
-        ConnectorHooks hooks = new ConnectorHooks(connector, "hooks test");
+        return hook(connector, new ConnectorHooks(connector, "hooks test"));
+    }
+
+    private static ConnectorHooks hook(Connector connector, ConnectorHooks hooks) {
         connector.addLifecycleListener(event -> {
             switch (event.getType()) {
                 case Lifecycle.BEFORE_INIT_EVENT:
@@ -161,6 +164,45 @@ class ConnectorHooksTest {
             tomcat.destroy();
             assertTrue(made[0].awaitTermination(1, TimeUnit.MINUTES));
         }
+    }
+
+    @Test
+    void leavesNoThreadsWhenThePortOfNio2IsTaken() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Connector connector = connector(NIO2, true);
+            connector.setPort(taken.getLocalPort());
+            ConnectorHooks hooks = new ConnectorHooks(connector, "hooks test");
+            WorkerPool[] made = new WorkerPool[1];
+            hook(connector, hooks);
+            connector.addLifecycleListener(event -> {
+                if (event.getType().equals(Lifecycle.BEFORE_INIT_EVENT)) {
+                    made[0] = pool(connector);
+                }
+            });
+            assertThrows(LifecycleException.class, tomcat::start);
+            tomcat.destroy();
+            assertTrue(made[0].awaitTermination(1, TimeUnit.MINUTES));
+        }
+    }
+
+    /** The public ways, where the JVM forbids to look into Tomcat. */
+    @ParameterizedTest
+    @CsvSource({NIO + ",true", NIO + ",false", NIO2 + ",true", NIO2 + ",false"})
+    void endsThePoolWhereTomcatTakesItForAnothers(String protocol, boolean bindOnInit) throws Exception {
+        Connector connector = connector(protocol, bindOnInit);
+        hook(connector, new ConnectorHooks(connector, "public ways", null));
+        tomcat.start();
+        WorkerPool pool = pool(connector);
+        assertEquals(7, pool.getMaximumPoolSize());
+        assertEquals(3, pool.getCorePoolSize());
+        assertEquals("done", pool.submit(() -> "done").get(1, TimeUnit.MINUTES));
+        connector.stop();
+        assertEquals(!(protocol.equals(NIO2) && bindOnInit), pool.isShutdown());
+        connector.start();
+        assertEquals("done", pool(connector).submit(() -> "done").get(1, TimeUnit.MINUTES));
+        tomcat.stop();
+        tomcat.destroy();
+        assertTrue(pool.awaitTermination(1, TimeUnit.MINUTES));
     }
 
     @ParameterizedTest
