@@ -205,10 +205,12 @@ final class ConnectorHooks {
 
     private void hookExecutor() {
         Executor there = handler.getExecutor();
-        if (there instanceof HygieneExecutor) {
-            executorReport = "executor " + ((HygieneExecutor) there).getName();
+        if (there instanceof Guarding) {
+            executorReport = there instanceof HygieneExecutor ? "executor " + ((HygieneExecutor) there).getName()
+                    : there instanceof WorkerPool ? "executor" : "executor wrapped";
+            return;
         }
-        if (there instanceof Guarding || keepsExecutor && there != null) {
+        if (keepsExecutor && there != null) {
             return;
         }
         if (there != null) {

@@ -101,7 +101,7 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
         Lifecycle source = event.getLifecycle();
         String type = event.getType();
         if (home == null) {
-            home = source;
+            home = home(source);
         }
         if (type.equals(Lifecycle.BEFORE_INIT_EVENT) || type.equals(Lifecycle.BEFORE_START_EVENT)) {
             if (settings == null) {
@@ -117,6 +117,16 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
         if (source == home) {
             homeEvent(type);
         }
+    }
+
+    /** The engine starts before the connectors of its service, whose hooks are to be told of. */
+    private Lifecycle home(Lifecycle source) {
+        Service service = source instanceof Engine ? ((Engine) source).getService() : null;
+        if (service == null) {
+            return source;
+        }
+        service.addLifecycleListener(this);
+        return service;
     }
 
     private void begin() {

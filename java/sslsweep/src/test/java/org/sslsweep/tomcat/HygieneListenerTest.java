@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.Map;
 import javax.management.ObjectName;
+import org.apache.catalina.Lifecycle;
 import org.apache.catalina.LifecycleException;
 import org.apache.catalina.Valve;
 import org.apache.catalina.connector.Connector;
@@ -19,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.sslsweep.Policy;
 import org.sslsweep.Release;
 import org.sslsweep.ThreadHygiene;
@@ -61,6 +64,33 @@ class HygieneListenerTest {
             tomcat.stop();
             assertEquals(false, hasMBean());
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"server", "service", "engine", "connector"})
+    void mayBeAddedToEachOfThese(String where) throws Exception {
+        Connector connector = plainConnector();
+        Map<String, Lifecycle> all = Map.of("server", tomcat.getServer(), "service", tomcat.getService(), "engine",
+                tomcat.getEngine(), "connector", connector);
+        all.get(where).addLifecycleListener(listener);
+        for (int round = 0; round < 2; round++) {
+            tomcat.start();
+            assertTrue(hasMBean());
+            assertTrue(Arrays.asList(connector.findLifecycleListeners()).contains(listener));
+            tomcat.stop();
+            assertEquals(false, hasMBean());
+        }
+    }
+
+    @Test
+    void hearsOfConnectorsThatAreAddedLater() throws Exception {
+        plainConnector();
+        tomcat.getServer().addLifecycleListener(listener);
+        tomcat.start();
+        Connector later = new Connector();
+        later.setPort(0);
+        tomcat.getService().addConnector(later);
+        assertTrue(Arrays.asList(later.findLifecycleListeners()).contains(listener));
     }
 
     @Test
