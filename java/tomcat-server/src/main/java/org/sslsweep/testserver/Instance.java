@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
 import javax.servlet.Servlet;
 import org.apache.catalina.Context;
 import org.apache.catalina.LifecycleException;
@@ -29,7 +30,7 @@ final class Instance {
     private final Connector connector;
     private final ApplicationThread application = new ApplicationThread();
 
-    private Instance(Options options) throws Exception {
+    private Instance(Options options, BiConsumer<Instance, Context> application) throws Exception {
         this.options = options;
         Path base = Files.createTempDirectory(options.base, "tomcat");
         tomcat.setBaseDir(base.toString());
@@ -41,12 +42,17 @@ final class Instance {
         }
         connector = connector();
         tomcat.setConnector(connector);
-        addApplication(tomcat.addContext("", base.toString()));
+        application.accept(this, tomcat.addContext("", base.toString()));
     }
 
     /** Starts one. Throws when TLS is not done as the options say. */
     static Instance start(Options options) throws Exception {
-        Instance instance = new Instance(options);
+        return start(options, Instance::addApplication);
+    }
+
+    /** Starts one with another application. */
+    static Instance start(Options options, BiConsumer<Instance, Context> application) throws Exception {
+        Instance instance = new Instance(options, application);
         instance.tomcat.start();
         instance.check();
         return instance;
@@ -117,12 +123,12 @@ final class Instance {
 
     // Tomcat 11 deprecates the mapping and keeps it.
     @SuppressWarnings("deprecation")
-    private static void add(Context context, String path, Servlet servlet) {
+    static void add(Context context, String path, Servlet servlet) {
         Tomcat.addServlet(context, path, servlet).setAsyncSupported(true);
         context.addServletMappingDecoded(path, path);
     }
 
-    private AbstractProtocol<?> protocol() {
+    AbstractProtocol<?> protocol() {
         return (AbstractProtocol<?>) connector.getProtocolHandler();
     }
 
