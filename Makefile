@@ -4,14 +4,15 @@
 CARGO ?= cargo
 target := $(or $(CARGO_TARGET_DIR),target)
 maven := mvn --file java/pom.xml -Dsslsweep.native.folder=$(abspath $(target))/release
-scripts := ci/*.sh .ci/run
+scripts := ci/*.sh cli/tests/*.sh .ci/run
 
-.PHONY: help setup demo jar natives test bench lint
+.PHONY: help setup demo jar servers natives test bench lint
 
 help:
 	@echo 'make setup   install what is missing: Debian packages, rustfmt and clippy, the OpenSSL lines, Java 25'
 	@echo 'make demo    the large-after-small regression on real libraries; report in report/'
 	@echo 'make jar     java/sslsweep/target/sslsweep-VERSION.jar, with the native library inside'
+	@echo 'make servers the Tomcats that `sslsweep regress --server` starts'
 	@echo 'make test    all tests'
 	@echo 'make bench   what hygiene costs on each library, held to its bounds, and the benchmarks'
 	@echo 'make lint    formatting, clippy, shellcheck, documentation'
@@ -33,7 +34,10 @@ natives: setup
 jar: natives
 	$(maven) --projects sslsweep -Dmaven.test.skip package
 
-test: natives
+servers: natives
+	$(maven) --projects tomcat-server-9,tomcat-server-10 --also-make -Dmaven.test.skip package
+
+test: servers
 	$(CARGO) test --workspace --all-features --locked
 	$(maven) verify
 

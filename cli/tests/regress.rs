@@ -1,50 +1,22 @@
 //! `sslsweep regress` from end to end with tiny settings, on 1.0.2, 1.1.1 and 3.0. What it says is looked at,
 //! not how fast anything was: a few requests on a busy machine prove nothing about speed.
 
+mod regression;
 mod standin;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 
+use regression::{Fallible, Folder, faults, named, regress};
 use rustls::version::TLS13;
 use serde_json::{Value, json};
 use standin::{Faults, Standin};
 
-type Fallible<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
 const TINY: &str = "--small-threads 8 --small-requests 600 --misbehave 0.1 --large-threads 2 --large-body 1000000 \
     --rounds 2 --age 60 --idle-threads 20 --pairs 1 --server-threads pool:8";
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("sslsweep-regress-{}-{name}", std::process::id())))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn regress(folder: &Folder, options: &str) -> Fallible<Output> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sslsweep"));
-    command.arg("regress").arg("--out").arg(&folder.0).args(options.split_whitespace());
-    Ok(command.output()?)
-}
-
-fn named<'a>(verdicts: &'a Value, part: &str) -> Fallible<&'a Value> {
-    let mut all = verdicts.as_array().into_iter().flatten();
-    let found =
-        all.find(|verdict| verdict["name"].as_str().is_some_and(|name| name.contains(part)));
-    found.ok_or_else(|| format!("no verdict about {part} in {verdicts}").into())
-}
 
 #[test]
 fn three_lines_four_cures() -> Fallible {
@@ -55,13 +27,7 @@ fn three_lines_four_cures() -> Fallible {
         Err(_) => return Err(String::from_utf8_lossy(&output.stderr).into()),
     };
 
-    let schema = serde_json::from_str(include_str!("../schemas/regress.schema.json"))?;
-    let validator = jsonschema::validator_for(&schema)?;
-    let errors: Vec<String> = validator
-        .iter_errors(&report)
-        .map(|error| format!("{}: {error}", error.instance_path))
-        .collect();
-    assert_eq!(errors, [""; 0]);
+    assert_eq!(faults(&report)?, [""; 0]);
 
     let runs = report["runs"].as_array().ok_or("no runs")?;
     let names: Vec<(&str, &str)> = runs

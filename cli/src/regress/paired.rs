@@ -61,6 +61,10 @@ pub const THREADS: Threads = Threads::Pool { least: 8, most: 8 };
 const BASELINE: Cure = Cure::None;
 /// Requests to each connector, by which is seen which of them the guard works on.
 const PROBE: u64 = 64;
+/// A server whose ledger has not changed for so long is at rest ...
+const MOMENT: Duration = Duration::from_millis(300);
+/// ... and one that is not after so many of them is taken as it is.
+const SETTLING: u32 = 20;
 
 impl Metric {
     /// Its name in the report.
@@ -153,10 +157,7 @@ pub fn compare(
 /// Whether the guard works where it should, and nowhere else: two connectors with it, or two without, would be
 /// found equal.
 fn hooked(line: &Line, server: &Server, way: &str) -> Result<(), RegressError> {
-    let tasks = || -> Result<u64, RegressError> {
-        let ledger = server.stats()?.ledger;
-        Ok(ledger.map_or(0, |ledger| ledger.tasks))
-    };
+    let tasks = || settled(server);
     let before = tasks()?;
     let options = "--threads 4 --new-connections 0.5";
     let mut client = Client::start_at(server.address_for(way)?, server, "small", PROBE, options)?;
@@ -169,6 +170,24 @@ fn hooked(line: &Line, server: &Server, way: &str) -> Result<(), RegressError> {
         return Ok(());
     }
     Err(RegressError::Hooked { line: line.name.clone(), way: way.into(), requests: PROBE, guarded })
+}
+
+/// Tasks under a guard so far, once they are no more than a moment ago: the last ones of a client that has gone, the
+/// ends of its connections, are worked on after it.
+fn settled(server: &Server) -> Result<u64, RegressError> {
+    let tasks = || -> Result<u64, RegressError> {
+        Ok(server.stats()?.ledger.map_or(0, |ledger| ledger.tasks))
+    };
+    let mut before = tasks()?;
+    for _ in 0..SETTLING {
+        std::thread::sleep(MOMENT);
+        let now = tasks()?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    Ok(before)
 }
 
 fn one(

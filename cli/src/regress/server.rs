@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 use super::RegressError;
 use super::child::Talker;
 use super::lines::{Files, Program};
-use super::tomcat::{Installed, KeyFiles};
+use super::tomcat::Folder;
 use crate::report::model::{Aged, Cure, LedgerFigures, Lock};
 use crate::serve::threads::Threads;
 
@@ -24,7 +23,9 @@ const LONG: Duration = Duration::from_secs(300);
 
 /// A running server. Ends when dropped.
 pub struct Server {
+    // Goes first: the process must not outlive its folder.
     talker: Mutex<Talker>,
+    _folder: Option<Folder>,
     /// Where it listens, with the cure that it was started with.
     pub address: String,
     /// Where it listens, by cure, if it has several addresses.
@@ -116,14 +117,14 @@ impl Server {
     ) -> Result<Self, RegressError> {
         let first = ways.first().copied().unwrap_or_default();
         let name = format!("the server on {} with cure {first}", program.name());
-        // The files of a key must be there until the server listens.
-        let (executable, arguments, _keys) = match program {
+        let (executable, arguments, folder) = match program {
             Program::Serve(files) => {
                 (files.program.clone(), serve_arguments(files, first, threads, idle), None)
             }
             Program::Tomcat(tomcat) => {
-                let (java, arguments, keys) = tomcat_command(tomcat, ways, threads)?;
-                (Some(java), arguments, Some(keys))
+                let folder = Folder::make()?;
+                let arguments = tomcat.arguments(&ways.join(","), bounds(threads), &folder);
+                (Some(tomcat.program().to_path_buf()), arguments, Some(folder))
             }
         };
         let mut talker = Talker::start(name, executable.as_deref(), arguments)?;
@@ -138,6 +139,7 @@ impl Server {
         };
         Ok(Self {
             talker: Mutex::new(talker),
+            _folder: folder,
             address,
             addresses: listening.addresses,
             announced: listening.server,
@@ -237,19 +239,12 @@ fn serve_arguments(files: &Files, cure: &str, threads: &str, idle: u64) -> Vec<O
     arguments
 }
 
-fn tomcat_command(
-    tomcat: &Installed,
-    ways: &[&str],
-    threads: &str,
-) -> Result<(PathBuf, Vec<OsString>, KeyFiles), RegressError> {
-    let (least, most) = match threads.parse() {
+/// Least and most threads of a pool. Another model was refused with the arguments.
+fn bounds(threads: &str) -> (usize, usize) {
+    match threads.parse() {
         Ok(Threads::Pool { least, most }) => (least, most),
-        // Refused with the arguments; one worker serves too.
         _ => (1, 1),
-    };
-    let keys = KeyFiles::make()?;
-    let arguments = tomcat.arguments(&ways.join(","), &format!("{least}:{most}"), &keys);
-    Ok((tomcat.program().to_path_buf(), arguments, keys))
+    }
 }
 
 /// Hears one event of the kind `name`.

@@ -1,6 +1,6 @@
 //! Tomcats to run on: which there are, and how one is started.
 //!
-//! A Tomcat is a JVM with the server program of `java/` (`org.sslsweep.server.RegressServer`). It has a
+//! A Tomcat is a JVM with the server program of `java/` (`org.sslsweep.testserver.RegressServer`). It has a
 //! connector for each way of serving that is asked for, each with an address of its own: `none`, `sweep`
 //! (the same with the HygieneListener), and `control`, a second `none`. What Maven has built is looked
 //! for in the current directory and above, as the lines of OpenSSL are.
@@ -24,10 +24,14 @@ pub const CURES: [Cure; 2] = [Cure::None, Cure::Sweep];
 /// The connector without the listener that is compared with `none`, to know what the comparison can tell.
 pub const CONTROL: &str = "control";
 
-const MAIN: &str = "org.sslsweep.server.RegressServer";
+const MAIN: &str = "org.sslsweep.testserver.RegressServer";
+/// Connections that wait to be accepted: the small phase opens all of its own at once.
+const BACKLOG: u32 = 1024;
+/// How long a connection may be silent. A client rests between its rounds.
+const PATIENCE_MS: u32 = 600_000;
 /// Written by Maven beside the classes of the module.
 const CLASS_PATH: &str = "classpath.txt";
-const BUILD: &str = "run `make jar`";
+const BUILD: &str = "run `make servers`";
 
 /// A Tomcat that a server can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,15 +39,15 @@ pub struct Tomcat {
     /// Name on the command line and in the report.
     pub name: &'static str,
     module: &'static str,
-    protocol: &'static str,
+    connector: &'static str,
 }
 
 /// All of them.
 pub const ALL: [Tomcat; 4] = [
-    Tomcat { name: "tomcat9-apr", module: "tomcat-server-9", protocol: "Http11AprProtocol" },
-    Tomcat { name: "tomcat9-nio", module: "tomcat-server-9", protocol: "Http11NioProtocol" },
-    Tomcat { name: "tomcat10-nio", module: "tomcat-server-10", protocol: "Http11NioProtocol" },
-    Tomcat { name: "tomcat10-nio2", module: "tomcat-server-10", protocol: "Http11Nio2Protocol" },
+    Tomcat { name: "tomcat9-apr", module: "tomcat-server-9", connector: "apr" },
+    Tomcat { name: "tomcat9-nio", module: "tomcat-server-9", connector: "nio" },
+    Tomcat { name: "tomcat10-nio", module: "tomcat-server-10", connector: "nio" },
+    Tomcat { name: "tomcat10-nio2", module: "tomcat-server-10", connector: "nio2" },
 ];
 
 /// Why a Tomcat cannot be started.
@@ -155,26 +159,29 @@ impl Installed {
         &self.java
     }
 
-    /// Its arguments, for a server with the named connectors and so many worker threads each.
-    pub fn arguments(&self, connectors: &str, threads: &str, keys: &KeyFiles) -> Vec<OsString> {
+    /// Its arguments, for a server with the named connectors, and worker threads for each of them.
+    pub fn arguments(&self, ways: &str, threads: (usize, usize), keys: &Folder) -> Vec<OsString> {
         let mut library_path = OsString::from("-Djava.library.path=");
         library_path.push(self.tcnative.parent().unwrap_or(Path::new("/")));
+        let mut base = OsString::from("--base=");
+        base.push(&keys.0);
         let mut arguments: Vec<OsString> = JVM_OPTIONS.map(OsString::from).into();
         arguments.extend([library_path, "-cp".into(), self.class_path.clone(), MAIN.into()]);
-        let protocol = format!("org.apache.coyote.http11.{}", self.tomcat.protocol);
-        arguments.extend(["--protocol".into(), protocol.into()]);
-        arguments.extend(["--connectors", connectors, "--threads", threads].map(OsString::from));
-        arguments.extend(["--certificate".into(), keys.certificate().into_os_string()]);
-        arguments.extend(["--key".into(), keys.key().into_os_string()]);
+        let (least, most) = threads;
+        let attributes = format!(
+            "--attributes=minSpareThreads:{least},maxThreads:{most},acceptCount:{BACKLOG},connectionTimeout:{PATIENCE_MS}"
+        );
+        let connector = format!("--connector={}", self.tomcat.connector);
+        arguments.extend([ways.into(), base, connector.into(), "--tls=OPENSSL".into()]);
+        arguments.push(attributes.into());
         arguments
     }
 }
 
-/// A certificate and its key as files, which OpenSSL wants. They go when this is dropped: a server needs
-/// them only until it listens.
-pub struct KeyFiles(PathBuf);
+/// A server's folder, with a certificate and its key, which OpenSSL wants as files. It goes when this is dropped.
+pub struct Folder(PathBuf);
 
-impl KeyFiles {
+impl Folder {
     /// Makes a pair, and writes it where nobody else can read it.
     ///
     /// # Errors
@@ -213,7 +220,7 @@ impl KeyFiles {
     }
 }
 
-impl Drop for KeyFiles {
+impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -247,7 +254,7 @@ mod tests {
     #[test]
     fn keys_are_for_nobody_else_and_go() -> Result<(), Box<dyn std::error::Error>> {
         use std::os::unix::fs::PermissionsExt;
-        let files = KeyFiles::make()?;
+        let files = Folder::make()?;
         let (folder, key) = (files.0.clone(), files.key());
         assert_eq!(std::fs::metadata(&folder)?.permissions().mode() & 0o777, 0o700);
         assert_eq!(std::fs::metadata(&key)?.permissions().mode() & 0o777, 0o600);

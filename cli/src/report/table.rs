@@ -72,10 +72,12 @@ pub fn workload(report: &Report) -> String {
             grouped(aged.threads)
         );
     }
-    text.push_str(
+    let _ = write!(
+        text,
         "\nAfter is compared with a fresh twin, a second process of the same library and cure that has served nothing but \
-         these PUTs: the two take turns, and after/fresh is the median over the pairs. First is the server itself before its \
+         {}these PUTs: the two take turns, and after/fresh is the median over the pairs. First is the server itself before its \
          small phase, earlier in the run: shown, not judged.",
+        if report.hosts.is_empty() { "" } else { "its warm-up and " },
     );
     text
 }
