@@ -48,7 +48,11 @@ impl Stack {
 
     #[inline(always)]
     fn push(&mut self, task: Task, token: Token) {
-        // First: so that the guard is made in its place, and not moved there.
+        // What stays in the queue must have been recorded before others add to it.
+        if let Some(outer) = self.entries.last_mut().filter(|outer| outer.guard.observes()) {
+            outer.guard.checkpoint();
+        }
+        // So that the guard is made in its place, and not moved there.
         self.entries.reserve(1);
         self.entries.push(Entry { guard: Guard::enter(task), token });
     }
@@ -71,6 +75,7 @@ impl Drop for Stack {
     fn drop(&mut self) {
         while let Some(entry) = self.entries.pop() {
             drop(entry);
+            hygiene::count_not_left();
         }
     }
 }

@@ -109,6 +109,12 @@ impl Guard {
         left
     }
 
+    /// Whether the task's errors stay where they are.
+    #[inline]
+    pub(crate) fn observes(&self) -> bool {
+        self.task.policy == Policy::Observe
+    }
+
     /// As [`Self::close`], for a guard that is kept in memory: the caller forgets it.
     #[inline(always)]
     pub(crate) fn close_in_place(&self) -> u64 {

@@ -39,7 +39,8 @@ pub struct Ledger {
     pub unfinished: u64,
     /// Threads for which the process had no key left for the release at their end.
     pub unarmed: u64,
-    /// Tasks that nobody left: they ended with the task around them, or when their worker began another.
+    /// Tasks of C and Java that nobody left: they ended with the task around them, with their thread, or when
+    /// their worker began another.
     pub not_left: u64,
     /// What [`reset`] has taken out.
     #[serde(skip)]

@@ -130,7 +130,7 @@ impl Metrics {
             ),
             (
                 "tasks_not_left",
-                "Tasks that ended with the task around them or with their worker's next one",
+                "Tasks of C and Java that nobody left: they ended with others or with their thread",
                 ledger.not_left,
             ),
         ] {

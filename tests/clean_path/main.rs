@@ -13,7 +13,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, OnceCell};
 
 use common::Outcome;
-use sslsweep::hygiene::{Guard, Label, Policy, Task, ledger, run};
+use sslsweep::hygiene::{Guard, Label, Policy, Task, ledger, run, sweep, sweep_arrivals};
 use sslsweep::libcrypto::ThreadState;
 use sslsweep_libssl::{Tls, faults};
 
@@ -63,8 +63,10 @@ fn clean_guards(count: usize, label: Label) {
     for number in 0..count {
         run("text", || ());
         run(Task::new(label).connection(number as u64), || {
-            let _inner = Guard::enter("inner");
+            let mut inner = Guard::enter("inner");
+            assert_eq!(inner.checkpoint(), 0);
         });
+        assert_eq!((sweep(label), sweep_arrivals(label)), (Some(0), Some(0)));
         assert!(Guard::enter(Task::new("strict").policy(Policy::Assert)).finish().is_ok());
         drop(Guard::enter(Task::new("library").policy(Policy::RollBack)));
         drop(Guard::enter(Task::new("watched").policy(Policy::Observe)));
