@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * For sslsweep's own integrations with servers (worker pools, TLS engines); applications use {@link ThreadHygiene}.
  *
- * <p>Static, on numbers: nothing is allocated on the way of a task. All act on the calling thread and throw nothing, but
- * need the library: ask {@link ThreadHygiene#isAvailable} before the first call. Tasks get the process's policy and
+ * <p>Static, on numbers: nothing is allocated on the way of a task. All act on the calling thread and throw nothing,
+ * but need the library: ask {@link ThreadHygiene#isAvailable} before the first call. Tasks get the process's policy and
  * release of the moment; {@link Policy#ASSERT} means {@link Policy#CLEAR} here, since a hook has nobody to throw at.
  */
 public final class TaskHooks {
@@ -20,7 +20,7 @@ public final class TaskHooks {
         return TaskLabel.of(text).number();
     }
 
-    /** A worker begins a task, outside of all others: tasks that it has never left end first. Not on virtual threads. */
+    /** A worker's task begins, outside of all others: tasks it has never left end first. Not on virtual threads. */
     public static void enterRoot(int label) {
         Natives.enterRoot(label, Options.INHERITED.packedForHooks(), 0);
     }

@@ -9,8 +9,8 @@ import org.apache.catalina.valves.ValveBase;
 import org.sslsweep.TaskHooks;
 
 /**
- * Records what a servlet has left when it returns, before its answer is written: the APR connector's native code empties
- * the queue before it writes. {@link HygieneListener} adds it to the engine.
+ * Records what a servlet has left when it returns, before its answer is written: the APR connector's native code
+ * empties the queue before it writes. {@link HygieneListener} adds it to the engine.
  */
 public class CheckpointValve extends ValveBase {
     private final int label = TaskHooks.label("servlet");

@@ -17,8 +17,8 @@ import org.sslsweep.TaskHooks;
 import org.sslsweep.ThreadHygiene;
 
 /**
- * The hooks of one TLS connector: its executor and its TLS implementation. Called from the connector's lifecycle events,
- * on the thread that starts or stops it.
+ * The hooks of one TLS connector: its executor and its TLS implementation. Called from the connector's lifecycle
+ * events, on the thread that starts or stops it.
  */
 final class ConnectorHooks {
     private static final Log LOG = LogFactory.getLog(ConnectorHooks.class);
@@ -35,10 +35,11 @@ final class ConnectorHooks {
     /** Name of the TLS implementation that Tomcat would use; null for JSSE, and on the APR connector. */
     private final String tls;
 
-    /** Ours, where Tomcat will not shut it down. */
+    /** Made last; mostly ended by Tomcat. */
     private WorkerPool pool;
     /** Name to give back when the endpoint is bound. */
     private String nameBefore;
+    private boolean binding;
     private String executorReport = "executor not hooked";
     private boolean tlsGuarded;
     /** It works on a pool that cannot be replaced before the port is given back. */
@@ -58,8 +59,8 @@ final class ConnectorHooks {
         apr = Reflection.isA(handler, "org.apache.coyote.http11.Http11AprProtocol");
         tls = apr ? null : TlsChoice.of(connector);
         if (tls != null) {
-            // Tomcat does the same in a moment; done now, the connector's name says openssl already. Where ours is named,
-            // Tomcat would call the connector https-jsse-...
+            // Tomcat does the same in a moment; done now, the connector's name says openssl already. Where ours is
+            // named, Tomcat would call the connector https-jsse-...
             TlsChoice.set(connector, tls);
         }
         labels = new ConnectorLabels(ConnectorLabels.base(pattern, name(), connector.getPortWithOffset()));
@@ -87,9 +88,18 @@ final class ConnectorHooks {
         return labels.base;
     }
 
-    /** Whether nobody asked for Java's own TLS, and the connector has it for want of another. */
-    boolean fellBackToJsse() {
-        return !apr && tls == null;
+    /** What the operator should know, with what to do; null: all is as it should be. */
+    String warning() {
+        if (!apr && tls == null) {
+            return "the TLS of " + labels.base + " is Java's own (JSSE), so that there is little to sweep. For OpenSSL:"
+                    + " <Listener className=\"org.apache.catalina.core.AprLifecycleListener\"/> in server.xml and"
+                    + " libtcnative in java.library.path; Tomcat's log says what became of them";
+        }
+        if (!apr && !isWithoutOpenSsl() && !tlsGuarded) {
+            return "the TLS of " + labels.base + " is guarded on its workers alone, not on the poller and on"
+                    + " application threads: this Tomcat does it in a way that sslsweep does not know. Please report its version";
+        }
+        return null;
     }
 
     void beforeInit() {
@@ -152,19 +162,25 @@ final class ConnectorHooks {
 
     /** What is hooked, for the log. */
     String report() {
-        String engine = apr ? "APR natives" : tlsGuarded ? "TLS engine"
-                : isWithoutOpenSsl() ? "TLS not by OpenSSL (" + (tls == null ? "JSSE" : tls) + ")" : "TLS engine not hooked";
+        String engine = "TLS engine" + (tlsGuarded ? "" : " not hooked");
+        if (apr) {
+            engine = "APR natives";
+        } else if (isWithoutOpenSsl()) {
+            engine = "TLS not by OpenSSL (" + (tls == null ? "JSSE" : tls) + ")";
+        }
         return labels.base + " (" + executorReport + ", " + engine + ")";
     }
 
     private boolean bindsOnInit() {
-        return endpoint != null ? endpoint.bindsOnInit() : !"false".equals(String.valueOf(connector.getProperty("bindOnInit")));
+        return endpoint != null ? endpoint.bindsOnInit()
+                : !"false".equals(String.valueOf(connector.getProperty("bindOnInit")));
     }
 
     // ---- TLS
 
     private void beforeBind() {
         BINDING.set(labels);
+        binding = true;
         // What is in the queue of the thread that starts Tomcat is not this connector's.
         TaskHooks.checkpoint(labels.setUp);
         String guard = TlsChoice.guardOf(tls);
@@ -178,8 +194,11 @@ final class ConnectorHooks {
 
     private void afterBind() {
         BINDING.remove();
-        // Loading certificates leaves errors even where it succeeds.
-        TaskHooks.sweep(labels.setUp);
+        if (binding) {
+            binding = false;
+            // Loading certificates leaves errors even where it succeeds.
+            TaskHooks.sweep(labels.setUp);
+        }
         if (nameBefore != null) {
             TlsChoice.set(connector, nameBefore);
             nameBefore = null;
@@ -206,8 +225,11 @@ final class ConnectorHooks {
     private void hookExecutor() {
         Executor there = handler.getExecutor();
         if (there instanceof Guarding) {
-            executorReport = there instanceof HygieneExecutor ? "executor " + ((HygieneExecutor) there).getName()
-                    : there instanceof WorkerPool ? "executor" : "executor wrapped";
+            if (there instanceof HygieneExecutor) {
+                executorReport = "executor " + ((HygieneExecutor) there).getName();
+            } else {
+                executorReport = there instanceof WorkerPool ? "executor" : "executor wrapped";
+            }
             return;
         }
         if (keepsExecutor && there != null) {
@@ -229,8 +251,8 @@ final class ConnectorHooks {
         }
         handler.setExecutor(new GuardingExecutorService(there, workerHooks));
         executorReport = "executor wrapped";
-        LOG.info("sslsweep: the executor of " + labels.base + " is guarded from outside, which costs an object for each"
-                + " task; <Executor className=\"" + HygieneExecutor.class.getName() + "\" ...> in its place does without");
+        LOG.info("sslsweep: the executor of " + labels.base + " is guarded from outside, which costs an object for"
+                + " each task; <Executor className=\"" + HygieneExecutor.class.getName() + "\" ...> does without");
     }
 
     private void setPool() {
@@ -264,15 +286,15 @@ final class ConnectorHooks {
         }
         handler.setExecutor(null);
         ended.shutdownNow();
+        long timeout = endpoint == null ? 5_000 : endpoint.terminationTimeoutMillis();
         try {
-            ended.awaitTermination(endpoint == null ? 5_000 : endpoint.terminationTimeoutMillis(), TimeUnit.MILLISECONDS);
+            ended.awaitTermination(timeout, TimeUnit.MILLISECONDS);
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
         }
     }
 
     private String name() {
-        String quoted = handler instanceof AbstractProtocol ? ((AbstractProtocol<?>) handler).getName() : "\"connector\"";
-        return ObjectName.unquote(quoted);
+        return ObjectName.unquote(((AbstractProtocol<?>) handler).getName());
     }
 }

@@ -49,7 +49,7 @@ final class ConnectorLabels {
     static String base(String pattern, String name, int port) {
         Matcher matcher = PROTOCOL.matcher(name);
         String protocol = matcher.matches() ? matcher.group(1) : name;
-        // Not the port that the system chose, nor Tomcat's count of such connectors: labels are the same after a restart.
+        // Not the port that the system chose, nor Tomcat's count of such connectors: a restart keeps the labels.
         String portText = port > 0 ? Integer.toString(port) : port == 0 ? "auto" : "local";
         String base = PLACEHOLDER.matcher(pattern).replaceAll(found -> Matcher.quoteReplacement(
                 value(pattern, found.group(1), name, protocol, portText)));
@@ -73,7 +73,7 @@ final class ConnectorLabels {
     }
 
     private static IllegalArgumentException bad(String pattern) {
-        return new IllegalArgumentException("label=\"" + pattern + "\" is no pattern for labels; it is a text that may hold"
-                + " {name}, {protocol} and {port}, such as \"" + DEFAULT_PATTERN + "\"");
+        return new IllegalArgumentException("label=\"" + pattern + "\" is no pattern for labels; it is a text that may"
+                + " hold {name}, {protocol} and {port}, such as \"" + DEFAULT_PATTERN + "\"");
     }
 }

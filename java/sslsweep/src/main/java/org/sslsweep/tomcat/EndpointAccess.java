@@ -90,8 +90,8 @@ final class EndpointAccess {
     }
 
     /**
-     * Guards the TLS of an endpoint that is bound: the implementation, for contexts to come, and the contexts that there
-     * are.
+     * Guards the TLS of an endpoint that is bound: the implementation, for contexts to come, and the contexts that
+     * there are.
      *
      * @return whether it did, now or before; false also where the endpoint is not bound
      */

@@ -29,9 +29,10 @@ import org.sslsweep.ThreadHygiene;
  * {@code <Server>}, and nothing else. It may as well be added to a Service, an Engine or a Connector, also by a program
  * that embeds Tomcat, before what it is added to is initialised.
  *
- * <p>Attributes: {@code policy} ({@code clear}, {@code observe}), {@code observeOnly}, {@code release} ({@code default},
- * {@code every-task}, {@code thread-exit}, {@code park}, {@code never}), {@code label} (a text that may hold
- * {@code {name}}, {@code {protocol}} and {@code {port}}), {@code jmx}. Policy and release are the whole process's.
+ * <p>Attributes: {@code policy} ({@code clear}, {@code observe}), {@code observeOnly}, {@code release}
+ * ({@code default}, {@code every-task}, {@code thread-exit}, {@code park}, {@code never}), {@code label} (a text that
+ * may hold {@code {name}}, {@code {protocol}} and {@code {port}}), {@code jmx}. Policy and release are the whole
+ * process's.
  *
  * <p>Where the native library cannot be loaded, Tomcat starts as it would without the listener, and the log says why.
  */
@@ -306,10 +307,9 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
     }
 
     private static void warn(ConnectorHooks connector) {
-        if (connector.fellBackToJsse()) {
-            LOG.warn("sslsweep: the TLS of " + connector.label() + " is Java's own (JSSE), so that there is little to sweep."
-                    + " For OpenSSL: <Listener className=\"org.apache.catalina.core.AprLifecycleListener\"/> in server.xml"
-                    + " and libtcnative in java.library.path; Tomcat's log says what became of them");
+        String warning = connector.warning();
+        if (warning != null) {
+            LOG.warn("sslsweep: " + warning);
         }
     }
 

@@ -1,7 +1,5 @@
 package org.sslsweep.tomcat;
 
-import java.lang.reflect.InvocationTargetException;
-
 /** Calls to public methods that some Tomcats do not have. */
 final class Reflection {
     private Reflection() {}
@@ -39,7 +37,7 @@ final class Reflection {
     private static Object invoke(Class<?> type, Object target, String method) {
         try {
             return type.getMethod(method).invoke(target);
-        } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException | LinkageError otherTomcat) {
+        } catch (ReflectiveOperationException | LinkageError otherTomcat) {
             return null;
         }
     }

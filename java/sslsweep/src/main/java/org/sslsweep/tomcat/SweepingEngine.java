@@ -13,8 +13,8 @@ import org.apache.tomcat.util.net.SSLUtil;
 import org.sslsweep.TaskHooks;
 
 /**
- * An engine of Tomcat's with each operation that goes into OpenSSL guarded: on whatever thread, worker or not. Allocates
- * nothing and changes nothing of what the engine answers.
+ * An engine of Tomcat's with each operation that goes into OpenSSL guarded: on whatever thread, worker or not.
+ * Allocates nothing and changes nothing of what the engine answers.
  */
 final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
     private final SSLEngine engine;

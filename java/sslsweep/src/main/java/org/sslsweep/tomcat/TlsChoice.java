@@ -2,7 +2,7 @@ package org.sslsweep.tomcat;
 
 import org.apache.catalina.connector.Connector;
 
-/** Which TLS implementation a connector gets: named by its configuration, or chosen by Tomcat when it is initialised. */
+/** Which TLS implementation a connector gets: named by its configuration, or chosen by Tomcat. */
 final class TlsChoice {
     /** Through tomcat-native. */
     static final String OPENSSL = SweepingOpenSSLImplementation.DELEGATE;
@@ -15,7 +15,10 @@ final class TlsChoice {
 
     private TlsChoice() {}
 
-    /** The name of the implementation, the guarded one where ours is named; null for JSSE. To be asked after the server's listeners, such as the APR one. */
+    /**
+     * The name of the implementation, the guarded one where ours is named; null for JSSE. To be asked after the
+     * server's listeners, such as the APR one.
+     */
     static String of(Connector connector) {
         Object named = connector.getProperty(NAME);
         if (named != null) {

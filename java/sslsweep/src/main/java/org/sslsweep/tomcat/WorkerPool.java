@@ -10,7 +10,8 @@ import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 final class WorkerPool extends ThreadPoolExecutor implements Guarding {
     private final WorkerHooks hooks;
 
-    private WorkerPool(WorkerHooks hooks, int spare, int most, long idleMillis, TaskQueue queue, ThreadFactory threads) {
+    private WorkerPool(WorkerHooks hooks, int spare, int most, long idleMillis, TaskQueue queue,
+            ThreadFactory threads) {
         super(spare, most, idleMillis, TimeUnit.MILLISECONDS, queue, threads);
         this.hooks = hooks;
     }

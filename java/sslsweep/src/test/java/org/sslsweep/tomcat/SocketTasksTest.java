@@ -37,7 +37,8 @@ class SocketTasksTest {
 
     @ParameterizedTest
     @CsvSource({
-        "OPEN_READ, false, HANDSHAKE", "OPEN_WRITE, false, HANDSHAKE", "OPEN_READ, true, READ", "OPEN_WRITE, true, WRITE",
+        "OPEN_READ, false, HANDSHAKE", "OPEN_WRITE, false, HANDSHAKE", "OPEN_READ, true, READ",
+        "OPEN_WRITE, true, WRITE",
         "STOP, true, CLOSE", "TIMEOUT, true, CLOSE", "DISCONNECT, true, CLOSE", "ERROR, true, CLOSE",
         "CONNECT_FAIL, true, CLOSE", "ERROR, false, CLOSE",
     })
