@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.AsynchronousChannelGroup;
@@ -71,6 +72,12 @@ class SocketTasksTest {
         Constructor<?> constructor = type.getDeclaredConstructors()[0];
         constructor.setAccessible(true);
         assertEquals(Phase.READ, SocketTasks.phase((Runnable) constructor.newInstance(null, null), Phase.TASK));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, READ", "false, WRITE"})
+    void knowsAsynchronousReadsAndWrites(boolean read, Phase expected) throws Exception {
+        assertEquals(expected, SocketTasks.phase(new Nio().operation(read), Phase.TASK));
     }
 
     @Test
@@ -149,6 +156,19 @@ class SocketTasksTest {
                 }
             };
             return createSocketProcessor(new NioSocketWrapper(channel, this), event);
+        }
+
+        /** As HTTP/2 makes them. The method has parameters that only subclasses can name. */
+        Runnable operation(boolean read) throws ReflectiveOperationException {
+            NioChannel channel = new NioChannel(new SocketBufferHandler(64, 64, false));
+            for (Method method : NioSocketWrapper.class.getDeclaredMethods()) {
+                if (method.getName().equals("newOperationState") && !method.isBridge()) {
+                    method.setAccessible(true);
+                    return (Runnable) method.invoke(new NioSocketWrapper(channel, this), read, null, 0, 0, null, 0L, null,
+                            null, null, null, null, null);
+                }
+            }
+            throw new NoSuchMethodException("newOperationState");
         }
     }
 
