@@ -117,6 +117,8 @@ final class Instance {
         add(context, "/put", new PutServlet());
         add(context, "/leave", new LeaveServlet());
         add(context, "/async", new AsyncServlet(application));
+        // WebSocket's filter is asked only where some servlet would answer.
+        add(context, "/", new PutServlet());
         ApplicationConfigurator.use(application);
         context.addServletContainerInitializer(new WsSci(), Set.of(EchoEndpoint.class));
     }
