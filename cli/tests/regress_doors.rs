@@ -18,7 +18,7 @@ fn two_doors(folder: &Folder, doors: &str, more: &str, options: &str) -> Fallibl
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/two-doors.sh");
     let mut command = Command::new(env!("CARGO_BIN_EXE_sslsweep"));
     command.arg("regress").arg("--out").arg(&folder.0).arg("--server").arg(program);
-    command.args(TINY.split_whitespace()).args(options.split_whitespace());
+    command.args(options.split_whitespace());
     command.env("SSLSWEEP", env!("CARGO_BIN_EXE_sslsweep"));
     command.env("TWO_DOORS", doors).env("TWO_DOORS_TOO", more);
     Ok(command.output()?)
@@ -42,7 +42,7 @@ fn array<'a>(report: &'a Value, name: &str) -> &'a [Value] {
 #[test]
 fn each_cure_is_served_at_its_address() -> Fallible {
     let folder = Folder::new("doors");
-    let output = two_doors(&folder, DOORS, "", "--line 3.0")?;
+    let output = two_doors(&folder, DOORS, "", &format!("{TINY} --line 3.0"))?;
     let report = report(&folder, &output)?;
     let runs = array(&report, "runs");
     let cures: Vec<_> = runs.iter().map(|run| &run["cure"]).collect();
@@ -78,7 +78,7 @@ fn a_server_that_says_it_is_a_tomcat_is_judged_as_one() -> Fallible {
     let folder = Folder::new("claims");
     let claims =
         r#","server":{"tomcat":"Tomcat/0","connector":"c-openssl-x","tcnative":"1","java":"J"}"#;
-    let output = two_doors(&folder, DOORS, claims, "--line 3.0 --warm-up 100")?;
+    let output = two_doors(&folder, DOORS, claims, &format!("{TINY} --line 3.0 --warm-up 100"))?;
     let report = report(&folder, &output)?;
     let warm_up = json!({"requests": 100, "new_connections": 0, "megabytes": 40});
     let host = json!({"line": "3.0", "tomcat": "Tomcat/0", "connector": "c-openssl-x", "tcnative": "1", "java": "J",
@@ -112,7 +112,9 @@ fn a_guard_on_the_wrong_connector_is_noticed() -> Fallible {
     ] {
         let folder = Folder::new("wrong");
         // The runs before are not of interest here, and take as long as all the rest.
-        let output = two_doors(&folder, doors, "", "--line 3.0 --small-requests 100 --rounds 1")?;
+        let options = "--line 3.0 --small-threads 4 --small-requests 40 --large-threads 1 --large-body 100000 \
+            --rounds 1 --pairs 1 --server-threads pool:4";
+        let output = two_doors(&folder, doors, "", options)?;
         assert_eq!(output.status.code(), Some(1));
         assert!(said(&output).contains(words), "{doors}: {}", said(&output));
     }
@@ -128,7 +130,7 @@ fn what_such_a_server_cannot_do_is_refused() -> Fallible {
         ("{}", "", "does not say where it listens"),
     ] {
         let folder = Folder::new("cannot");
-        let output = two_doors(&folder, doors, "", &format!("--line 3.0 {options}"))?;
+        let output = two_doors(&folder, doors, "", &format!("{TINY} --line 3.0 {options}"))?;
         assert_eq!(output.status.code(), Some(1));
         assert!(said(&output).contains(words), "{doors} {options}: {}", said(&output));
     }
