@@ -12,6 +12,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.regex.Pattern;
 
 /** A child process: its lines, its end, and what its JVM said about JNI. Ends with the test. */
 final class JavaProcess {
@@ -19,6 +20,8 @@ final class JavaProcess {
     static final long PATIENCE_SECONDS = 120;
     /** Warnings of the JVM go to standard error with the log; so standard output has the answers alone. */
     static final List<String> CHECKS = List.of("-Xcheck:jni", "-XX:+DisplayVMOutputToStderr");
+    /** Not a frame of a stack, nor a folder of the tests. */
+    private static final Pattern OURS = Pattern.compile("\\bsslsweep[: ]");
 
     private final Process process;
     private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
@@ -99,6 +102,11 @@ final class JavaProcess {
         synchronized (log) {
             return List.copyOf(log);
         }
+    }
+
+    /** What we have written to its log so far. */
+    List<String> reports() {
+        return log().stream().filter(line -> OURS.matcher(line).find()).toList();
     }
 
     long pid() {
