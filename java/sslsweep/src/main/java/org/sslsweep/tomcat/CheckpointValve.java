@@ -9,8 +9,8 @@ import org.apache.catalina.valves.ValveBase;
 import org.sslsweep.TaskHooks;
 
 /**
- * Records what a servlet has left when it returns, before its answer is written: the APR connector's native code
- * empties the queue before it writes. {@link HygieneListener} adds it to the engine.
+ * Records what a servlet has left when it returns, and on the APR connector when it reads and writes: the native code
+ * there empties the queue first. {@link HygieneListener} adds it to the engine.
  */
 public class CheckpointValve extends ValveBase {
     private final int label = TaskHooks.label("servlet");
@@ -23,6 +23,13 @@ public class CheckpointValve extends ValveBase {
     /** {@inheritDoc} Throws what the request throws. */
     @Override
     public void invoke(Request request, Response response) throws IOException {
+        Connector connector = request.getConnector();
+        Executor executor = connector == null ? null : connector.getProtocolHandler().getExecutor();
+        // Elsewhere no task is entered whose errors these would be.
+        boolean guarded = executor instanceof Guarding && !TaskHooks.onVirtualThread();
+        if (guarded) {
+            AprCheckpoints.put(connector.getProtocolHandler(), request.getCoyoteRequest(), label);
+        }
         try {
             getNext().invoke(request, response);
         } catch (Throwable problem) {
@@ -30,10 +37,7 @@ public class CheckpointValve extends ValveBase {
             // lists the methods of this class (JMX does) would have to load it.
             throw CheckpointValve.<RuntimeException>same(problem);
         } finally {
-            Connector connector = request.getConnector();
-            Executor executor = connector == null ? null : connector.getProtocolHandler().getExecutor();
-            // Elsewhere no task is entered whose errors these would be.
-            if (executor instanceof Guarding && !TaskHooks.onVirtualThread()) {
+            if (guarded) {
                 TaskHooks.checkpoint(label);
             }
         }

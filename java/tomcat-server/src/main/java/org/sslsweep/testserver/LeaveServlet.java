@@ -7,8 +7,8 @@ import javax.servlet.http.HttpServletResponse;
 import org.sslsweep.leaver.Leaver;
 
 /**
- * Leaves {@code before} errors, reads the body, leaves {@code after} errors. Answers as {@link PutServlet} does, and
- * then whether the queue held errors when the request began.
+ * Leaves {@code before} errors, reads the body, leaves {@code during} errors and sends its answer, leaves {@code after}
+ * errors. Answers as {@link PutServlet} does, and then whether the queue held errors when the request began.
  */
 public class LeaveServlet extends HttpServlet {
     private static final long serialVersionUID = 1L;
@@ -20,6 +20,11 @@ public class LeaveServlet extends HttpServlet {
         String digest = PutServlet.digest(request.getInputStream());
         response.setContentType("text/plain");
         response.getWriter().print(digest + (dirty ? " dirty" : " clean"));
+        int during = number(request, "during");
+        if (during > 0) {
+            Leaver.leave(during);
+            response.flushBuffer();
+        }
         Leaver.leave(number(request, "after"));
     }
 

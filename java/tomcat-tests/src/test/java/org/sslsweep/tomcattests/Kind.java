@@ -40,14 +40,6 @@ enum Kind {
         return this != TOMCAT9_APR;
     }
 
-    /**
-     * Whether what a servlet leaves before it reads is seen. On APR Tomcat calls natives that clear the queue before they
-     * read; nothing of ours is between them and the servlet.
-     */
-    boolean seesErrorsBeforeReads() {
-        return this != TOMCAT9_APR;
-    }
-
     String java() {
         return isVirtual() ? Folders.java25() : Folders.java();
     }

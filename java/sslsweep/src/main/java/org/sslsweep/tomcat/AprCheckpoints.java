@@ -1,0 +1,94 @@
+package org.sslsweep.tomcat;
+
+import java.io.IOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import org.apache.coyote.InputBuffer;
+import org.apache.coyote.OutputBuffer;
+import org.apache.coyote.ProtocolHandler;
+import org.apache.coyote.Request;
+import org.apache.coyote.Response;
+import org.apache.tomcat.util.net.ApplicationBufferHandler;
+import org.sslsweep.TaskHooks;
+
+/**
+ * Checkpoints where a servlet on the APR connector reads or writes: the natives behind it empty the error queue before
+ * they do. Elsewhere the guarded TLS engine sees to that.
+ */
+final class AprCheckpoints {
+    private static final String APR = "org.apache.coyote.http11.Http11AprProtocol";
+    private static final VarHandle OUTPUT = output();
+
+    private AprCheckpoints() {}
+
+    /**
+     * Puts them between a request and its connector, if that is one of APR. Tomcat uses the two objects for many
+     * requests, one after the other: they are put there once.
+     *
+     * @param label for errors on threads without a task
+     */
+    static void put(ProtocolHandler handler, Request request, int label) {
+        if (request.getInputBuffer() instanceof Input || !Reflection.isA(handler, APR)) {
+            return;
+        }
+        request.setInputBuffer(new Input(request.getInputBuffer(), label));
+        Response response = request.getResponse();
+        if (OUTPUT != null && response != null) {
+            response.setOutputBuffer(new Output((OutputBuffer) OUTPUT.get(response), label));
+        }
+    }
+
+    private static VarHandle output() {
+        try {
+            // It has a setter and no getter.
+            return MethodHandles.privateLookupIn(Response.class, MethodHandles.lookup())
+                    .findVarHandle(Response.class, "outputBuffer", OutputBuffer.class);
+        } catch (ReflectiveOperationException | RuntimeException otherTomcat) {
+            return null;
+        }
+    }
+
+    private static final class Input implements InputBuffer {
+        private final InputBuffer input;
+        private final int label;
+
+        Input(InputBuffer input, int label) {
+            this.input = input;
+            this.label = label;
+        }
+
+        @Override
+        public int doRead(ApplicationBufferHandler handler) throws IOException {
+            TaskHooks.checkpoint(label);
+            return input.doRead(handler);
+        }
+
+        @Override
+        public int available() {
+            TaskHooks.checkpoint(label);
+            return input.available();
+        }
+    }
+
+    private static final class Output implements OutputBuffer {
+        private final OutputBuffer output;
+        private final int label;
+
+        Output(OutputBuffer output, int label) {
+            this.output = output;
+            this.label = label;
+        }
+
+        @Override
+        public int doWrite(ByteBuffer chunk) throws IOException {
+            TaskHooks.checkpoint(label);
+            return output.doWrite(chunk);
+        }
+
+        @Override
+        public long getBytesWritten() {
+            return output.getBytesWritten();
+        }
+    }
+}
