@@ -35,11 +35,6 @@ enum Kind {
         return this == TOMCAT11_VIRTUAL;
     }
 
-    /** Whether TLS on threads that are no workers is guarded: APR's natives are called by Tomcat itself. */
-    boolean guardsApplicationThreads() {
-        return this != TOMCAT9_APR;
-    }
-
     String java() {
         return isVirtual() ? Folders.java25() : Folders.java();
     }

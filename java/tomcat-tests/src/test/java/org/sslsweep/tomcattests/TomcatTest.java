@@ -153,10 +153,8 @@ class TomcatTest {
     void applicationThreadsWriteAndLeaveNothing(Kind kind) throws Exception {
         try (Server server = Server.of(kind).start()) {
             server.order("reset");
-            int left = 0;
             try (Connection connection = Connection.open(server.port())) {
                 byte[] answer = connection.get("/async?chunks=50&leave=2");
-                left += 50 * 2;
                 byte[] expected = new byte[50 * 4096];
                 for (int i = 0; i < 50; i++) {
                     Arrays.fill(expected, i * 4096, (i + 1) * 4096, (byte) i);
@@ -171,15 +169,15 @@ class TomcatTest {
                 for (int i = 0; i < 25; i++) {
                     assertEquals("message " + i, worker.exchange("message " + i));
                     assertEquals("answer " + i, application.exchange("application 3 answer " + i));
-                    left += 3;
                 }
             }
-            if (kind.guardsApplicationThreads()) {
-                Ledger ledger = server.ledger();
-                List<Ledger.Entry> found = ledger.leftByServlets();
-                assertEquals(left, Ledger.count(found, entry -> true), ledger::toString);
-                assertTrue(found.stream().allMatch(e -> e.label().equals(kind.label + "/tls-write")), ledger::toString);
-            }
+            // WebSocket on APR writes past all that is ours; its natives clear what is there.
+            int left = 50 * 2 + (kind == Kind.TOMCAT9_APR ? 0 : 25 * 3);
+            String label = kind == Kind.TOMCAT9_APR ? "servlet" : kind.label + "/tls-write";
+            Ledger ledger = server.ledger();
+            List<Ledger.Entry> found = ledger.leftByServlets();
+            assertEquals(left, Ledger.count(found, entry -> true), ledger::toString);
+            assertTrue(found.stream().allMatch(entry -> entry.label().equals(label)), ledger::toString);
             server.end();
         }
     }
