@@ -107,6 +107,10 @@ pub struct RegressArguments {
 }
 
 impl RegressArguments {
+    fn names_a_tomcat(&self) -> bool {
+        self.servers.iter().any(|server| !server.contains('/'))
+    }
+
     /// Whether the options are of use with a Tomcat.
     fn suit_a_tomcat(&self) -> Result<(), TomcatError> {
         let refused = |option, why| Err(TomcatError::Option { option, why });
@@ -339,6 +343,8 @@ fn settings(arguments: &RegressArguments) -> Settings {
     };
     let pairs = match arguments.pairs {
         Some(most) => (most.min(15), most),
+        // A JVM is noisier.
+        None if arguments.names_a_tomcat() => (15, 1_600),
         None => (15, 400),
     };
     Settings {
@@ -368,9 +374,9 @@ fn comparisons(line: &Line, cures: &[Cure], settings: &Settings) -> Vec<Vec<Comp
     let mut groups = Vec::new();
     if cures.contains(&Cure::Sweep) {
         let enough = Enough { least, most, uncertainty: 0.003 };
-        // The bound is 2 % away. A JVM is noisier, so it gets more time for what is judged.
+        // The bound is 2 % away.
         let budget =
-            |judged| Duration::from_secs(if line.host.is_some() && judged { 60 } else { 12 });
+            |judged| Duration::from_secs(if line.host.is_some() && judged { 120 } else { 12 });
         let comparison = |cure, metric| {
             let judged = metric == Metric::Request;
             Comparison { cure, metric, idle_threads: 0, enough, budget: budget(judged) }
