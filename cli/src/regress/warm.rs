@@ -21,7 +21,7 @@ const LARGE: u64 = 4_000_000;
 pub fn size(requests: u64) -> WarmUp {
     let requests = requests.next_multiple_of(ROUNDS);
     // A large PUT for each 320 small ones; as many in each round.
-    let megabytes = (requests / 80).next_multiple_of(ROUNDS * LARGE / 1_000_000);
+    let megabytes = (requests / 80).max(1).next_multiple_of(ROUNDS * LARGE / 1_000_000);
     WarmUp { requests, new_connections: requests / ROUNDS / 20 * ROUNDS, megabytes }
 }
 
