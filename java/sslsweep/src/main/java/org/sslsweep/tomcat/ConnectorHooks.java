@@ -132,12 +132,14 @@ final class ConnectorHooks {
     /** The connector is bound, or runs, and nobody told us before. */
     void hookLate() {
         Executor there = handler.getExecutor();
-        boolean tomcats = there instanceof ThreadPoolExecutor && !(there instanceof Guarding);
-        if (tomcats && (nio2 || endpoint == null)) {
-            // The channel group goes on with it.
+        boolean bound = bindsOnInit() || connector.getState().isAvailable();
+        // Whose it is shows in the endpoint alone; an embedder may have handed in a pool of the same class.
+        boolean tomcats = there instanceof ThreadPoolExecutor && (endpoint == null || endpoint.hasOwnExecutor());
+        if (there != null && !(there instanceof Guarding) && bound && (nio2 || tomcats && endpoint == null)) {
+            // NIO2's channel group goes on with it.
             keepsExecutor = true;
             executorReport = "executor not hooked: the connector was bound before sslsweep heard of it";
-        } else if (tomcats) {
+        } else if (tomcats && !(there instanceof Guarding)) {
             setPool();
             // Those who hold the other still hand it tasks, which must not be refused. Its threads end when idle.
             ((ThreadPoolExecutor) there).setKeepAliveTime(1, TimeUnit.SECONDS);

@@ -69,6 +69,15 @@ final class EndpointAccess {
         return UNNAMED.equals(endpoint.getName()) ? early : endpoint.getName();
     }
 
+    /** Whether the connector's executor, where it has one, was made by Tomcat for it alone, or is ours in its place. */
+    boolean hasOwnExecutor() {
+        try {
+            return INTERNAL.getBoolean(endpoint);
+        } catch (IllegalAccessException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+
     /** Gives the connector a pool as its own: it reports and resizes it, and shuts it down when its time has come. */
     void setOwnExecutor(WorkerPool pool) {
         endpoint.setExecutor(pool);

@@ -22,6 +22,8 @@ import org.apache.catalina.LifecycleException;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.coyote.AbstractProtocol;
+import org.apache.tomcat.util.threads.TaskQueue;
+import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -262,6 +264,29 @@ class ConnectorHooksTest {
         tomcat.stop();
         hooks.afterStop();
         assertTrue(pool.isTerminated());
+    }
+
+    /** An embedder's pool may be of the class that Tomcat's own is of. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void wrapsAPoolOfOthersThatIsFoundLate(boolean bindOnInit) throws Exception {
+        ThreadPoolExecutor others = new ThreadPoolExecutor(4, 5, 1, TimeUnit.MINUTES, new TaskQueue());
+        try {
+            Connector connector = connector(NIO, bindOnInit);
+            handler(connector).setExecutor(others);
+            tomcat.init();
+            ConnectorHooks hooks = new ConnectorHooks(connector, "late pool of others");
+            hooks.hookLate();
+            hook(connector, hooks);
+            tomcat.start();
+            assertTrue(hooks.report().contains("executor wrapped"), hooks.report());
+            handler(connector).getExecutor().execute(() -> { });
+            assertEquals(4, others.getCorePoolSize());
+            tomcat.stop();
+            assertFalse(others.isShutdown());
+        } finally {
+            others.shutdownNow();
+        }
     }
 
     @Test
