@@ -41,11 +41,14 @@ final class GuardingExecutorService extends AbstractExecutorService implements G
                 task.run();
                 return;
             }
-            hooks.before(task);
+            // Not as a worker's task, which is outside of all others: the executor may run it in the caller, whose task
+            // and guards go on afterwards.
+            int label = hooks.label(task);
+            long token = TaskHooks.enterOperation(label);
             try {
                 task.run();
             } finally {
-                hooks.after();
+                TaskHooks.exitOperation(label, token);
             }
         }
     }

@@ -13,8 +13,12 @@ final class WorkerHooks {
         this.other = other;
     }
 
+    int label(Runnable task) {
+        return labels.of(SocketTasks.phase(task, other));
+    }
+
     void before(Runnable task) {
-        TaskHooks.enterRoot(labels.of(SocketTasks.phase(task, other)));
+        TaskHooks.enterRoot(label(task));
     }
 
     void after() {
