@@ -40,6 +40,8 @@ final class ConnectorHooks {
     /** Name to give back when the endpoint is bound. */
     private String nameBefore;
     private boolean binding;
+    /** NIO2's channel group is made with an executor which it may shut down without harm, and Tomcat does not do it. */
+    private boolean endsChannelGroup;
     private String executorReport = "executor not hooked";
     private boolean tlsGuarded;
     /** It works on a pool that cannot be replaced before the port is given back. */
@@ -154,11 +156,14 @@ final class ConnectorHooks {
         BINDING.remove();
         // NIO2 works on until the port is given back.
         if (!nio2 || !bindsOnInit()) {
+            endChannelGroup();
             endPool();
         }
     }
 
     void afterDestroy() {
+        BINDING.remove();
+        endChannelGroup();
         endPool();
     }
 
@@ -183,6 +188,9 @@ final class ConnectorHooks {
     private void beforeBind() {
         BINDING.set(labels);
         binding = true;
+        // Ours cannot be shut down from outside, as a group does with its executor at its end.
+        endsChannelGroup = nio2 && endpoint != null && !endpoint.hasOwnExecutor()
+                && handler.getExecutor() instanceof Guarding;
         // What is in the queue of the thread that starts Tomcat is not this connector's.
         TaskHooks.checkpoint(labels.setUp);
         String guard = TlsChoice.guardOf(tls);
@@ -293,6 +301,14 @@ final class ConnectorHooks {
             ended.awaitTermination(timeout, TimeUnit.MILLISECONDS);
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Ends what NIO2 waits for events with, a thread and three descriptors: Tomcat does so for its own pool alone. */
+    private void endChannelGroup() {
+        if (endsChannelGroup) {
+            endsChannelGroup = false;
+            endpoint.endChannelGroup();
         }
     }
 

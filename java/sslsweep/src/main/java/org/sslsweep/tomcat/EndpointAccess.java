@@ -1,8 +1,13 @@
 package org.sslsweep.tomcat;
 
+import java.io.IOException;
 import java.lang.reflect.Field;
+import java.nio.channels.AsynchronousChannelGroup;
+import java.util.concurrent.TimeUnit;
 import org.apache.coyote.AbstractProtocol;
 import org.apache.coyote.ProtocolHandler;
+import org.apache.juli.logging.Log;
+import org.apache.juli.logging.LogFactory;
 import org.apache.tomcat.util.net.AbstractEndpoint;
 import org.apache.tomcat.util.net.SSLContext;
 import org.apache.tomcat.util.net.SSLHostConfig;
@@ -19,6 +24,7 @@ import org.apache.tomcat.util.threads.TaskThreadFactory;
  * differences {@code docs/tomcat.md} tells.
  */
 final class EndpointAccess {
+    private static final Log LOG = LogFactory.getLog(EndpointAccess.class);
     private static final Field ENDPOINT = field(AbstractProtocol.class, "endpoint");
     private static final Field INTERNAL = field(AbstractEndpoint.class, "internalExecutor");
     /** Tomcat 9 has one field for contexts, later ones keep apart what the application provides. */
@@ -93,6 +99,35 @@ final class EndpointAccess {
         return endpoint.getExecutorTerminationTimeoutMillis();
     }
 
+    /**
+     * Ends the channel group of an NIO2 endpoint that is not bound any more: when the last connection is closed, as
+     * Tomcat is doing on a worker, but not later than Tomcat would wait for its own pool. Nothing where there is none.
+     */
+    void endChannelGroup() {
+        Field field = endpointField("threadGroup");
+        try {
+            AsynchronousChannelGroup group = field == null ? null : (AsynchronousChannelGroup) field.get(endpoint);
+            if (group == null) {
+                return;
+            }
+            group.shutdown();
+            // Whether it has ended it does not know: it asks its executor, which goes on.
+            long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(terminationTimeoutMillis());
+            while (!endpoint.getConnections().isEmpty()) {
+                if (System.nanoTime() - end > 0) {
+                    group.shutdownNow();
+                    return;
+                }
+                Thread.sleep(1);
+            }
+        } catch (InterruptedException stop) {
+            Thread.currentThread().interrupt();
+        } catch (IllegalAccessException | IOException notEnded) {
+            LOG.warn("sslsweep: the channel group of " + endpoint.getName() + " could not be ended: a thread and three"
+                    + " descriptors stay open", notEnded);
+        }
+    }
+
     /** Whether {@link #guardTls} can do it. */
     boolean canGuardTls() {
         return CONTEXT != null && implementationField() != null;
@@ -131,8 +166,13 @@ final class EndpointAccess {
 
     /** In AbstractJsseEndpoint, or (Tomcat 11) in AbstractEndpoint. */
     private Field implementationField() {
+        return endpointField("sslImplementation");
+    }
+
+    /** A field of the endpoint's class or of one that it extends; null where there is none. */
+    private Field endpointField(String name) {
         for (Class<?> type = endpoint.getClass(); type != null; type = type.getSuperclass()) {
-            Field field = field(type, "sslImplementation");
+            Field field = field(type, name);
             if (field != null) {
                 return field;
             }

@@ -9,23 +9,32 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.channels.AsynchronousChannelGroup;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.StreamSupport;
 import org.apache.catalina.Lifecycle;
 import org.apache.catalina.LifecycleException;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.coyote.AbstractProtocol;
+import org.apache.tomcat.util.net.Nio2Endpoint;
 import org.apache.tomcat.util.threads.TaskQueue;
 import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -37,7 +46,7 @@ class ConnectorHooksTest {
     private static final String NIO2 = "org.apache.coyote.http11.Http11Nio2Protocol";
 
     @TempDir
-    java.nio.file.Path base;
+    Path base;
     private final Tomcat tomcat = new Tomcat();
 
     @AfterEach
@@ -233,6 +242,65 @@ class ConnectorHooksTest {
             assertFalse(others.isShutdown());
             others.shutdownNow();
         }
+    }
+
+    /** Tomcat ends the group for its own pool alone. */
+    @ParameterizedTest
+    @CsvSource({"true,true", "true,false", "false,true", "false,false"})
+    @Timeout(60)
+    void endsTheChannelGroupOfNio2(boolean bindOnInit, boolean ours) throws Exception {
+        long before = pollers();
+        HygieneExecutor own = new HygieneExecutor();
+        own.setName("shared");
+        ExecutorService others = Executors.newCachedThreadPool();
+        tomcat.getService().addExecutor(own);
+        try {
+            Connector connector = connector(NIO2, bindOnInit);
+            handler(connector).setExecutor(ours ? own : others);
+            hook(connector);
+            tomcat.start();
+            AsynchronousChannelGroup first = channelGroup(connector);
+            connector.stop();
+            assertEquals(!bindOnInit, first.isShutdown());
+            connector.start();
+            AsynchronousChannelGroup second = channelGroup(connector);
+            assertEquals(bindOnInit, first == second);
+            assertFalse(second.isShutdown());
+            tomcat.stop();
+            tomcat.destroy();
+            assertTrue(second.isShutdown());
+            // A thread of the group's does it; until then the test's time limit runs.
+            while (pollers() > before) {
+                Thread.onSpinWait();
+            }
+            assertFalse(others.isShutdown());
+        } finally {
+            others.shutdownNow();
+        }
+    }
+
+    /** Descriptors that a channel group waits for events with. */
+    private static long pollers() throws IOException {
+        try (DirectoryStream<Path> descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+            return StreamSupport.stream(descriptors.spliterator(), false)
+                    .filter(ConnectorHooksTest::isPoller).count();
+        }
+    }
+
+    private static boolean isPoller(Path descriptor) {
+        try {
+            return Files.readSymbolicLink(descriptor).toString().contains("[eventpoll]");
+        } catch (IOException closed) {
+            return false;
+        }
+    }
+
+    private static AsynchronousChannelGroup channelGroup(Connector connector) throws Exception {
+        Field endpoint = AbstractProtocol.class.getDeclaredField("endpoint");
+        endpoint.setAccessible(true);
+        Field group = Nio2Endpoint.class.getDeclaredField("threadGroup");
+        group.setAccessible(true);
+        return (AsynchronousChannelGroup) group.get(endpoint.get(handler(connector)));
     }
 
     @Test
