@@ -17,7 +17,8 @@ import org.sslsweep.TaskHooks;
  * they do. Elsewhere the guarded TLS engine sees to that.
  */
 final class AprCheckpoints {
-    private static final String APR = "org.apache.coyote.http11.Http11AprProtocol";
+    /** Tomcat 9 has it; null elsewhere. */
+    private static final Class<?> APR = apr();
     private static final VarHandle OUTPUT = output();
 
     private AprCheckpoints() {}
@@ -29,13 +30,22 @@ final class AprCheckpoints {
      * @param label for errors on threads without a task
      */
     static void put(ProtocolHandler handler, Request request, int label) {
-        if (request.getInputBuffer() instanceof Input || !Reflection.isA(handler, APR)) {
+        if (APR == null || !APR.isInstance(handler) || request.getInputBuffer() instanceof Input) {
             return;
         }
         request.setInputBuffer(new Input(request.getInputBuffer(), label));
         Response response = request.getResponse();
         if (OUTPUT != null && response != null) {
             response.setOutputBuffer(new Output((OutputBuffer) OUTPUT.get(response), label));
+        }
+    }
+
+    private static Class<?> apr() {
+        try {
+            return Class.forName("org.apache.coyote.http11.Http11AprProtocol", false,
+                    ProtocolHandler.class.getClassLoader());
+        } catch (ClassNotFoundException | LinkageError otherTomcat) {
+            return null;
         }
     }
 
