@@ -77,6 +77,8 @@ pub enum Kind {
     Arrivals,
     /// Threads have ended inside a guard.
     UnfinishedTasks,
+    /// Tasks were entered from C or Java and never left.
+    TasksNotLeft,
     /// The library clears the queue by itself.
     ClearsByItself,
     /// The queue is not read in memory.
@@ -112,6 +114,7 @@ pub(super) fn find(snapshot: &Snapshot) -> Vec<Finding> {
     arrivals.sort_by_key(|label| std::cmp::Reverse(label.arrivals));
     found.extend(arrivals.into_iter().take(LABELS_NAMED).map(arrived));
     found.extend(unfinished(snapshot.ledger.unfinished));
+    found.extend(not_left(snapshot.ledger.not_left));
     found.extend(snapshot.blind_spots.iter().map(blind_spot));
     found.extend(snapshot.refused.iter().map(|refused| Finding {
         kind: Kind::Refused,
@@ -348,6 +351,18 @@ fn unfinished(threads: u64) -> Option<Finding> {
         next_step:
             "end tasks before their threads: no exit from within, no guard that is forgotten"
                 .to_owned(),
+    })
+}
+
+fn not_left(tasks: u64) -> Option<Finding> {
+    (tasks > 0).then(|| Finding {
+        kind: Kind::TasksNotLeft,
+        level: Level::Warning,
+        library: None,
+        text: format!(
+            "{tasks} tasks were never left: they ended with the task around them, or with their thread."
+        ),
+        next_step: "look for guards that are not closed, and for paths that enter and do not exit".to_owned(),
     })
 }
 
