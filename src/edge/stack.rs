@@ -5,6 +5,7 @@
 //! fits no other task of any thread. Tasks that a thread never leaves end with the thread, innermost first.
 
 use std::cell::RefCell;
+use std::mem::{self, ManuallyDrop};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::EdgeError;
@@ -29,7 +30,8 @@ struct Entry {
 }
 
 struct Stack {
-    entries: Vec<Entry>,
+    /// Has room from the thread's first task on until its end ([`AtEnd`]).
+    entries: ManuallyDrop<Vec<Entry>>,
     /// Tasks that were entered beyond the limit, the innermost ones; they have no guard.
     beyond: usize,
     /// Tokens that the thread may give out.
@@ -47,14 +49,14 @@ impl Stack {
     }
 
     #[inline(always)]
-    fn push(&mut self, task: Task, token: Token) {
-        // What stays in the queue must have been recorded before others add to it.
-        if let Some(outer) = self.entries.last_mut().filter(|outer| outer.guard.observes()) {
-            outer.guard.checkpoint();
+    fn push(&mut self, task: Task, token: Token) -> Result<(), EdgeError> {
+        if self.entries.capacity() == 0 {
+            begin_thread()?;
         }
         // So that the guard is made in its place, and not moved there.
         self.entries.reserve(1);
         self.entries.push(Entry { guard: Guard::enter(task), token });
+        Ok(())
     }
 
     /// Ends the tasks from `depth` on, innermost first. All but the outermost of them have been forgotten.
@@ -66,14 +68,51 @@ impl Stack {
         }
         // Where it is: to move it costs as much as to close it.
         let left = self.entries.last().map_or(0, |entry| entry.guard.close_in_place());
-        std::mem::forget(self.entries.pop());
+        mem::forget(self.entries.pop());
+        self.forget_what_is_gone();
         left
+    }
+
+    /// Records what all tasks have left so far. Only here: a task that is entered in a callback of OpenSSL's
+    /// must not touch what the caller has in the queue.
+    #[inline]
+    fn checkpoint(&mut self) -> Option<u64> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let clean = !hygiene::any_dirty() && !self.entries.iter().any(|entry| entry.guard.keeps());
+        Some(if clean { 0 } else { self.settle() })
+    }
+
+    /// As if all tasks ended, the innermost first, and were entered again: each looks at its own errors alone,
+    /// and afterwards none counts on errors that another has cleared.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self) -> u64 {
+        let left = self.entries.iter_mut().rev().map(|entry| entry.guard.settle()).sum();
+        self.entries.iter_mut().for_each(|entry| entry.guard.keep());
+        left
+    }
+
+    /// Somebody may have emptied the queue in a task that has just ended.
+    #[inline(always)]
+    fn forget_what_is_gone(&mut self) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.guard.keeps()) {
+            entry.guard.keep_no_more();
+        }
     }
 }
 
-impl Drop for Stack {
+/// Ends the tasks that the thread has never left.
+struct AtEnd;
+
+impl Drop for AtEnd {
     fn drop(&mut self) {
-        while let Some(entry) = self.entries.pop() {
+        let mut entries = STACK.with(|stack| match stack.try_borrow_mut() {
+            Ok(mut stack) => mem::take(&mut *stack.entries),
+            Err(_) => Vec::new(),
+        });
+        while let Some(entry) = entries.pop() {
             drop(entry);
             hygiene::count_not_left();
         }
@@ -81,8 +120,24 @@ impl Drop for Stack {
 }
 
 thread_local! {
+    /// Without a destructor, so that it is there whenever it is asked for, at no cost.
     static STACK: RefCell<Stack> =
-        const { RefCell::new(Stack { entries: Vec::new(), beyond: 0, tokens: 0..0 }) };
+        const { RefCell::new(Stack { entries: ManuallyDrop::new(Vec::new()), beyond: 0, tokens: 0..0 }) };
+    static AT_END: AtEnd = const { AtEnd };
+}
+
+/// Before a thread's first task: thread-locals are dropped in the reverse order of their first use, and
+/// hygiene's must outlive the guards that end with the thread, to record what they find.
+#[cold]
+#[inline(never)]
+fn begin_thread() -> Result<(), EdgeError> {
+    hygiene::begin_thread();
+    AT_END.try_with(|_| ()).map_err(|_| EdgeError::ThreadEnding)
+}
+
+#[cold]
+fn unbalanced() -> EdgeError {
+    begin_thread().err().unwrap_or(EdgeError::Unbalanced)
 }
 
 /// Enters a task on the calling thread; one beyond the limit is entered without a guard, and to be left
@@ -105,7 +160,9 @@ pub(super) fn pop() -> Result<(), EdgeError> {
             stack.beyond -= 1;
             return Ok(());
         }
-        stack.entries.pop().map(drop).ok_or(EdgeError::Unbalanced)
+        drop(stack.entries.pop().ok_or_else(unbalanced)?);
+        stack.forget_what_is_gone();
+        Ok(())
     })
 }
 
@@ -115,13 +172,12 @@ pub(super) fn pop() -> Result<(), EdgeError> {
 /// loads.
 #[inline(always)]
 pub(super) fn push_token(task: impl FnOnce() -> Task) -> Result<Token, EdgeError> {
-    begin_thread();
     with(|stack| {
         if stack.entries.len() == DEEPEST {
             return Err(EdgeError::TooDeep);
         }
         let token = stack.token();
-        stack.push(task(), token);
+        stack.push(task(), token)?;
         Ok(token)
     })
 }
@@ -133,21 +189,19 @@ pub(super) fn pop_token(token: Token) -> Result<u64, EdgeError> {
     with(|stack| {
         let own = |entry: &Entry| entry.token == token && token != ROOT;
         let depth = stack.entries.iter().rposition(own);
-        Ok(stack.end(depth.ok_or(EdgeError::Unbalanced)?))
+        Ok(stack.end(depth.ok_or_else(unbalanced)?))
     })
 }
 
 /// Enters the task of a worker, which is in none: tasks that it has not left end first. As [`push_token`].
 #[inline(always)]
 pub(super) fn push_root(task: impl FnOnce() -> Task) -> Result<(), EdgeError> {
-    begin_thread();
     with(|stack| {
         if !stack.entries.is_empty() {
             hygiene::count_not_left();
             stack.end(0);
         }
-        stack.push(task(), ROOT);
-        Ok(())
+        stack.push(task(), ROOT)
     })
 }
 
@@ -157,34 +211,37 @@ pub(super) fn push_root(task: impl FnOnce() -> Task) -> Result<(), EdgeError> {
 pub(super) fn pop_root() -> Result<u64, EdgeError> {
     with(|stack| match stack.entries.first() {
         Some(entry) if entry.token == ROOT => Ok(stack.end(0)),
-        _ => Err(EdgeError::Unbalanced),
+        _ => Err(unbalanced()),
     })
 }
 
-/// Records what the innermost task has left so far; returns how many errors that were, or nothing where the
-/// thread is in no task.
+/// Records what each of the thread's tasks has left so far, under its own label; returns how many errors that
+/// were, or nothing where the thread is in no task.
 #[inline]
 pub(super) fn checkpoint() -> Result<Option<u64>, EdgeError> {
-    with(|stack| Ok(stack.entries.last_mut().map(|entry| entry.guard.checkpoint())))
+    with(|stack| Ok(stack.checkpoint()))
 }
 
-/// Before the stack is touched by a thread's first task: thread-locals are dropped in the reverse order of their
-/// first use, and hygiene's must outlive the guards that end with the thread, to record what they find.
-#[inline(always)]
-fn begin_thread() {
-    hygiene::begin_thread();
+/// Empties the thread's queues and gives its states back, after a [`checkpoint`]; returns how many errors went
+/// without a record.
+pub(super) fn clean_up() -> Result<usize, EdgeError> {
+    with(|stack| {
+        stack.checkpoint();
+        let depth = hygiene::depth();
+        hygiene::release_all();
+        stack.forget_what_is_gone();
+        Ok(depth)
+    })
 }
 
 #[inline(always)]
 fn with<R>(act: impl FnOnce(&mut Stack) -> Result<R, EdgeError>) -> Result<R, EdgeError> {
-    STACK
-        .try_with(|stack| {
-            // A signal handler that interrupts us here must not call us (see the header); if it does,
-            // it gets an error.
-            let mut stack = stack.try_borrow_mut().map_err(|_| EdgeError::Internal)?;
-            act(&mut stack)
-        })
-        .unwrap_or(Err(EdgeError::ThreadEnding))
+    STACK.with(|stack| {
+        // A signal handler that interrupts us here must not call us (see the header); if it does,
+        // it gets an error.
+        let mut stack = stack.try_borrow_mut().map_err(|_| EdgeError::Internal)?;
+        act(&mut stack)
+    })
 }
 
 #[cfg(test)]

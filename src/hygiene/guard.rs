@@ -91,13 +91,52 @@ impl Guard {
     /// The task counts once however often this is called, and each of its errors is recorded once.
     #[inline]
     pub fn checkpoint(&mut self) -> u64 {
+        if !self.keeps() && !any_dirty() {
+            return 0;
+        }
+        let left = self.settle();
+        self.keep();
+        left
+    }
+
+    /// The first half of a checkpoint, as on leaving the task; returns how many errors it has left since the
+    /// last one. Where several tasks have one together, the innermost begins.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn settle(&mut self) -> u64 {
         let before = self.entered.left;
+        self.each_queue(Queue::settle_so_far);
+        u64::from(self.entered.left - before)
+    }
+
+    /// The second half, as on entering the task. Where several tasks have one together, the outermost begins.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn keep(&mut self) {
+        self.each_queue(Queue::keep);
+    }
+
+    /// After a task inside this one has ended: errors that were there before, and that somebody took out of the
+    /// queue meanwhile, do not hide later ones.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn keep_no_more(&mut self) {
+        self.each_queue(Queue::keep_no_more);
+    }
+
+    fn each_queue(&mut self, work: impl Fn(&Queue, Entered) -> Entered) {
         for (position, bound) in libcrypto::bound().iter().enumerate() {
-            if bound.glance() == Glance::Dirty || !self.entered.kept.is_empty() {
-                self.entered = Queue::new(self.task, bound, position).checkpoint(self.entered);
+            if bound.glance() == Glance::Dirty || self.keeps() {
+                self.entered = work(&Queue::new(self.task, bound, position), self.entered);
             }
         }
-        u64::from(self.entered.left - before)
+    }
+
+    /// Whether there were errors that are not the task's, or no more its own, when it was entered or had its last
+    /// checkpoint.
+    #[inline]
+    pub(crate) fn keeps(&self) -> bool {
+        !self.entered.kept.is_empty()
     }
 
     /// Ends the task now, as a drop does, and tells how many errors it left, those of its checkpoints
@@ -107,12 +146,6 @@ impl Guard {
         let left = self.leave(&mut |_| {});
         std::mem::forget(self);
         left
-    }
-
-    /// Whether the task's errors stay where they are.
-    #[inline]
-    pub(crate) fn observes(&self) -> bool {
-        self.task.policy == Policy::Observe
     }
 
     /// As [`Self::close`], for a guard that is kept in memory: the caller forgets it.
@@ -162,6 +195,12 @@ impl Guard {
         thread::with(|current| current.end(self.task.label, self.entered.outermost, states));
         left
     }
+}
+
+/// Whether there are errors in one of the calling thread's queues.
+#[inline]
+pub(crate) fn any_dirty() -> bool {
+    libcrypto::bound().iter().any(|bound| bound.glance() == Glance::Dirty)
 }
 
 #[inline]

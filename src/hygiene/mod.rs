@@ -36,6 +36,7 @@ mod sweep;
 mod task;
 mod thread;
 
+pub(crate) use guard::any_dirty;
 pub use guard::{Dirty, Guard, run, sweep, sweep_arrivals};
 pub use label::Label;
 pub(crate) use ledger::count_not_left;

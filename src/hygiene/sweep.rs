@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::guard::Entered;
 use super::ledger::{self, Origin};
 use super::task::{Policy, Task};
-use super::thread;
+use super::thread::{self, oldest};
 use crate::libcrypto::{Bound, Entry, Library, Mark};
 use crate::sys::thread::ErrnoKept;
 
@@ -64,24 +64,43 @@ impl Queue {
         count
     }
 
-    /// In the middle of a task: as on leaving it, and then as on entering it.
+    /// In the middle of a task, as on leaving it. [`Self::keep`] has to follow.
     #[cold]
     #[inline(never)]
-    pub(super) fn checkpoint(&self, mut entered: Entered) -> Entered {
+    pub(super) fn settle_so_far(&self, mut entered: Entered) -> Entered {
         let _errno = ErrnoKept::new();
         contain(|| {
-            let Some(count) = self.settle(&entered, entered.left == 0, &mut |_| {}) else { return };
+            let count = self.settle(&entered, entered.left == 0, &mut |_| {}).unwrap_or(0);
             entered.left = entered.left.saturating_add(u16::try_from(count).unwrap_or(u16::MAX));
-            let depth = self.library.depth();
+        });
+        entered
+    }
+
+    /// In the middle of a task, as on entering it: what is there now is not looked at again.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn keep(&self, mut entered: Entered) -> Entered {
+        let _errno = ErrnoKept::new();
+        contain(|| {
+            if !self.is_judged(&entered) {
+                return;
+            }
             let mark = match self.task.policy {
                 Policy::Observe => Mark::None,
                 // Nothing to keep: a mark on an empty queue is none.
-                _ if depth == 0 => Mark::None,
+                _ if self.depth == 0 => Mark::None,
                 _ => self.library.mark(),
             };
-            entered.keep(self.position, depth, mark);
+            entered.keep(self.position, self.depth, mark);
         });
         entered
+    }
+
+    /// Where the queue has become shorter than what the task is not to look at, somebody has emptied it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn keep_no_more(&self, entered: Entered) -> Entered {
+        if entered.kept.get(self.position) > self.depth { self.keep(entered) } else { entered }
     }
 
     /// On a thread without a guard: records what is there, and empties the queue unless it is only to be
@@ -102,6 +121,13 @@ impl Queue {
         count
     }
 
+    /// Whether it can be told what is the caller's and what the task's: a library that was bound during the
+    /// task is left to the root, which clears all.
+    fn is_judged(&self, entered: &Entered) -> bool {
+        let root = entered.outermost && matches!(self.task.policy, Policy::Clear | Policy::Assert);
+        root || self.position < usize::from(entered.seen)
+    }
+
     /// Records what the task has left and applies its policy; returns how many errors it left, or none
     /// where the queue is not the task's to judge.
     fn settle(
@@ -110,50 +136,38 @@ impl Queue {
         first_of_task: bool,
         meaning: &mut dyn FnMut(String),
     ) -> Option<u64> {
-        let kept = entered.kept.get(self.position);
-        let root = entered.outermost && matches!(self.task.policy, Policy::Clear | Policy::Assert);
-        if self.position >= usize::from(entered.seen) && !root {
-            // Bound during the task: what is the caller's and what the task's cannot be told.
+        if !self.is_judged(entered) {
             return None;
         }
+        let kept = entered.kept.get(self.position);
         Some(match self.task.policy {
             Policy::Observe => self.observe(kept, Origin::Task, first_of_task, meaning),
             Policy::Clear | Policy::Assert if entered.outermost => {
                 self.empty(Origin::Task, first_of_task, meaning)
             }
             Policy::RollBack | Policy::Clear | Policy::Assert => {
-                let observed = self.observed();
-                let skip = kept.max(observed);
-                let mut count = 0;
-                if self.depth > skip {
-                    count = self.look(Origin::Task, skip, first_of_task, meaning);
-                }
+                let recorded = self.recorded();
+                let count = self.look(kept, Origin::Task, first_of_task, meaning);
                 self.library.roll_back(entered.mark(self.position), kept);
-                if observed > kept {
-                    thread::observed(self.position, kept);
-                }
+                thread::set_recorded(self.position, recorded & oldest(kept));
                 count
             }
         })
     }
 
-    /// How many of the oldest errors a guard has recorded and left where they were.
-    fn observed(&self) -> usize {
-        thread::with(|current| current.observed.get().get(self.position)).min(self.depth)
+    /// Places of errors that a guard has recorded and left where they were.
+    fn recorded(&self) -> u16 {
+        thread::recorded(self.position) & oldest(self.depth)
     }
 
     /// Records what nobody has recorded yet, and empties the queue.
     fn empty(&self, origin: Origin, first: bool, meaning: &mut dyn FnMut(String)) -> u64 {
-        let observed = self.observed();
-        if observed == 0 {
+        if self.recorded() == 0 {
             return self.take(origin, first, meaning);
         }
-        let mut count = 0;
-        if self.depth > observed {
-            count = self.look(origin, observed, first, meaning);
-        }
+        let count = self.look(0, origin, first, meaning);
         self.library.clear();
-        thread::observed(self.position, 0);
+        thread::set_recorded(self.position, 0);
         count
     }
 
@@ -165,41 +179,43 @@ impl Queue {
         first: bool,
         meaning: &mut dyn FnMut(String),
     ) -> u64 {
-        let observed = self.observed();
-        let skip = kept.max(observed);
-        let mut count = 0;
-        if self.depth > skip {
-            count = self.look(origin, skip, first, meaning);
-        }
+        let recorded = self.recorded();
+        let count = self.look(kept, origin, first, meaning);
         // What an outer task has left is recorded at that task's own end or checkpoint.
-        let all = kept <= observed;
-        thread::observed(self.position, if all { self.depth } else { observed });
+        let own = oldest(self.depth) & !oldest(kept);
+        thread::set_recorded(self.position, recorded | own);
         count
     }
 
     /// Records the errors and takes them out of the queue.
     fn take(&self, origin: Origin, first: bool, meaning: &mut dyn FnMut(String)) -> u64 {
-        self.recorded(origin, first, meaning, |add| {
+        self.record(origin, first, meaning, |add| {
             self.library.drain(add);
             // An entry that constant-time code took back counts in the ring, but is never given out.
             self.library.clear();
         })
     }
 
-    /// Records the errors from `skip` on and leaves them where they are.
+    /// Records the errors after the first `kept` that nobody has recorded yet, and leaves them where they are.
     fn look(
         &self,
+        kept: usize,
         origin: Origin,
-        skip: usize,
         first: bool,
         meaning: &mut dyn FnMut(String),
     ) -> u64 {
-        self.recorded(origin, first, meaning, |add| {
-            self.library.entries(skip, add);
+        let places = oldest(self.depth) & !oldest(kept) & !self.recorded();
+        if places == 0 {
+            return 0;
+        }
+        self.record(origin, first, meaning, |add| {
+            for place in (0..self.depth).filter(|place| places >> place & 1 != 0) {
+                self.library.entries(place..place + 1, add);
+            }
         })
     }
 
-    fn recorded(
+    fn record(
         &self,
         origin: Origin,
         first_of_task: bool,

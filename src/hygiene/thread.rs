@@ -110,6 +110,24 @@ impl Depths {
     }
 }
 
+/// Errors that were recorded and left where they are: for each library a bit for each place in the queue, the
+/// lowest for the oldest error.
+#[derive(Clone, Copy)]
+struct Recorded([u16; libcrypto::MOST]);
+
+impl Recorded {
+    const NONE: Self = Self([0; libcrypto::MOST]);
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&places| places == 0)
+    }
+}
+
+/// The places of the oldest `depth` errors of a queue, a bit each.
+pub(super) fn oldest(depth: usize) -> u16 {
+    ((1_u32 << depth.min(libcrypto::FULL)) - 1) as u16
+}
+
 /// What a guard needs of its thread, without a destructor: usable until the thread is gone.
 pub(super) struct Current {
     counters: Cell<Option<&'static Counters>>,
@@ -118,10 +136,9 @@ pub(super) struct Current {
     /// Outermost guards until the next look at the dynamic linker's list, and between looks.
     until_look: Cell<u32>,
     between_looks: Cell<u32>,
-    /// Errors that an observing guard recorded and left where they were.
-    pub(super) observed: Cell<Depths>,
     armed: Cell<bool>,
     dying: Cell<bool>,
+    recorded: Cell<Recorded>,
 }
 
 thread_local! {
@@ -131,9 +148,9 @@ thread_local! {
             active: Cell::new(0),
             until_look: Cell::new(1),
             between_looks: Cell::new(1),
-            observed: Cell::new(Depths(0)),
             armed: Cell::new(false),
             dying: Cell::new(false),
+            recorded: Cell::new(Recorded::NONE),
         }
     };
     static DYING: Dying = const { Dying };
@@ -249,8 +266,8 @@ impl Current {
         if self.counters().is_none() {
             return;
         }
-        if self.still_observed() {
-            // Until the queues are empty each task compares them with what was observed.
+        if self.still_recorded() {
+            // Until the queues are empty each task compares them with what was recorded.
             self.until_look.set(1);
             return;
         }
@@ -261,18 +278,18 @@ impl Current {
         }
     }
 
-    /// Forgets of the errors that were observed those that are not in the queues any more; returns
+    /// Forgets of the errors that were recorded and left those that are not in the queues any more; returns
     /// whether any is left.
-    fn still_observed(&self) -> bool {
-        let mut observed = self.observed.get();
-        if observed.is_empty() {
+    fn still_recorded(&self) -> bool {
+        let mut recorded = self.recorded.get();
+        if recorded.is_empty() {
             return false;
         }
-        for (position, bound) in libcrypto::bound().iter().enumerate() {
-            observed.set(position, observed.get(position).min(bound.library().depth()));
+        for (places, bound) in recorded.0.iter_mut().zip(libcrypto::bound()) {
+            *places &= oldest(bound.library().depth());
         }
-        self.observed.set(observed);
-        !observed.is_empty()
+        self.recorded.set(recorded);
+        !recorded.is_empty()
     }
 
     /// Sees to it that the thread gives back its states in shared tables when it ends.
@@ -294,15 +311,23 @@ impl Current {
     }
 }
 
-/// So many of the oldest errors in a queue have been recorded, though they stay there: no arrivals for
-/// the next task.
+/// The places in a library's queue whose errors have been recorded, though they stay there.
 #[cold]
-pub(super) fn observed(position: usize, depth: usize) {
+pub(super) fn recorded(position: usize) -> u16 {
+    with(|current| current.recorded.get().0.get(position).copied().unwrap_or(0))
+}
+
+/// The errors at these places in a library's queue have been recorded, though they stay there, and no others:
+/// nobody else records them.
+#[cold]
+pub(super) fn set_recorded(position: usize, places: u16) {
     with(|current| {
-        let mut depths = current.observed.get();
-        depths.set(position, depth);
-        current.observed.set(depths);
-        if !depths.is_empty() {
+        let mut recorded = current.recorded.get();
+        if let Some(known) = recorded.0.get_mut(position) {
+            *known = places;
+        }
+        current.recorded.set(recorded);
+        if !recorded.is_empty() {
             // The next task compares: somebody may empty the queues in between.
             current.until_look.set(1);
         }
@@ -367,7 +392,7 @@ pub fn release_all() {
         if let Some(counters) = current.counters.get() {
             counters.note_states(0);
         }
-        current.observed.set(Depths(0));
+        current.recorded.set(Recorded::NONE);
     });
 }
 

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_ulong};
 
 use super::Line;
 use super::layout::{self, Layout, State};
-use super::library::raise;
+use super::library::{FULL, raise};
 use super::reader::{Found, KeyPath, Reader, SPARSE_ENTRY, SPARSE_NODES, Step, Table};
 use super::symbols::Symbols;
 use crate::sys::memory::SafeReader;
@@ -77,7 +77,7 @@ fn prove(symbols: &Symbols, reader: &Reader) -> Result<(), &'static str> {
     raise_known(symbols)?;
     let Found::State(state) = found() else { return Err("the thread's state was not found") };
     let mut seen = Vec::new();
-    state.entries(0, &mut |entry| {
+    state.entries(0..FULL, &mut |entry| {
         seen.push((entry.code, entry.file.map(CStr::to_owned), entry.line));
     });
     if state.depth() != KNOWN.len() || seen.len() != KNOWN.len() {

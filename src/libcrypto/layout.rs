@@ -5,6 +5,7 @@
 //! (docs/binding.md); `calibrate` compares them with the library at hand before they are used.
 
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::Entry;
@@ -151,10 +152,10 @@ impl State {
         (self.field(0), self.field(size_of::<usize>()))
     }
 
-    /// Shows the entries from the oldest on, leaving out the first `skip`; changes nothing.
-    pub(super) fn entries(self, skip: usize, each: &mut dyn FnMut(&Entry<'_>)) {
+    /// Shows the entries at these places, the oldest being at 0; changes nothing.
+    pub(super) fn entries(self, places: Range<usize>, each: &mut dyn FnMut(&Entry<'_>)) {
         let bottom: c_int = self.field(self.layout.bottom);
-        for position in skip + 1..=self.depth() {
+        for position in places.start + 1..=places.end.min(self.depth()) {
             let slot = (bottom as usize).wrapping_add(position) % SLOTS;
             let flags: c_int = self.item(self.layout.flags, slot);
             if flags & TAKEN_BACK != 0 {

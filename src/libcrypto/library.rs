@@ -1,6 +1,7 @@
 //! One libcrypto that is bound: what can be asked of it and done with it.
 
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::ops::Range;
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -280,17 +281,17 @@ impl Library {
         count
     }
 
-    /// Shows the errors from the oldest on, leaving out the first `skip`, and changes nothing.
+    /// Shows the errors at these places, the oldest being at 0, and changes nothing.
     ///
     /// Returns false where the queue cannot be read in memory; then the oldest error is shown
-    /// alone, and only with `skip` 0.
-    pub fn entries(&self, skip: usize, each: &mut dyn FnMut(&Entry<'_>)) -> bool {
+    /// alone, and only where the places begin with it.
+    pub fn entries(&self, places: Range<usize>, each: &mut dyn FnMut(&Entry<'_>)) -> bool {
         match self.find() {
-            Found::State(state) => state.entries(skip, each),
+            Found::State(state) => state.entries(places, each),
             Found::Absent => {}
             Found::Unreadable => {
                 let code = self.peek();
-                if code != 0 && skip == 0 {
+                if code != 0 && places.start == 0 {
                     each(&Entry { code, file: None, line: 0, function: None, data: None });
                 }
                 return false;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use sslsweep::hygiene::{ledger, run};
+use sslsweep::libcrypto::FULL;
 use sslsweep_libssl::{Context, Outcome as Class, Pair, Tls, faults};
 
 use crate::common::{Expected, Outcome, identity, told};
@@ -56,7 +57,7 @@ fn check(tls: &'static Tls) -> Outcome {
     };
     let causes = || {
         let mut causes = 0;
-        tls.library().entries(0, &mut |entry| {
+        tls.library().entries(0..FULL, &mut |entry| {
             causes += u32::from(entry.file == Some(c"application-verify"));
         });
         causes

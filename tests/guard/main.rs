@@ -13,3 +13,4 @@ mod policies;
 mod several_libraries;
 mod thread_ends;
 mod thread_states;
+mod tokens;

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use sslsweep::hygiene::{Guard, Policy, Task, ledger, run};
+use sslsweep::libcrypto::FULL;
 use sslsweep_libssl::{Tls, faults};
 
 use crate::common::{Expected, Outcome, told};
@@ -14,7 +15,7 @@ fn own_error(tls: &'static Tls, reason: i32) {
 /// Reasons of the caller's errors that are queued now, oldest first.
 fn queued(tls: &'static Tls) -> Vec<u32> {
     let mut lines = Vec::new();
-    assert!(tls.library().entries(0, &mut |entry| lines.push(entry.line)));
+    assert!(tls.library().entries(0..FULL, &mut |entry| lines.push(entry.line)));
     lines
 }
 

@@ -76,10 +76,7 @@ jni_export! {
 
     /// See `Natives.threadCleanup`.
     fn Java_org_sslsweep_Natives_threadCleanup() -> jint {
-        stack::checkpoint()?;
-        let depth = hygiene::depth();
-        hygiene::release_all();
-        Ok(depth as jint)
+        Ok(stack::clean_up()? as jint)
     }
 
     /// See `Natives.depth`.

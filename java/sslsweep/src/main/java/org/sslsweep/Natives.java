@@ -69,8 +69,8 @@ final class Natives {
     static native int exitRoot();
 
     /**
-     * Records what the task that is entered on this thread has left so far, and applies its policy. On a thread
-     * without a task the errors count as arrivals of {@code label}.
+     * Records what the tasks that are entered on this thread have left so far, each under its own label, and applies
+     * their policies. On a thread without a task the errors count as arrivals of {@code label}.
      *
      * @return how many errors that were; or a negative answer ({@link #UNBALANCED}: the thread is in a task that native
      *     code has entered; nothing was done)
@@ -89,8 +89,8 @@ final class Natives {
     static native int sweep(int label, int options);
 
     /**
-     * Clears the thread's queue and gives its state back to every libcrypto: the cure proposed in 2016. What the task
-     * has left that is entered on the thread, if one is, is recorded; the rest is not.
+     * Clears the thread's queue and gives its state back to every libcrypto: the cure proposed in 2016. What the tasks
+     * have left that are entered on the thread, if any, is recorded; the rest is not.
      *
      * @return how many errors went without a record; or a negative answer
      */

@@ -31,8 +31,8 @@ public final class TaskHooks {
     }
 
     /**
-     * Enters an operation that would empty the error queue before it starts: what the task around it has left so far is
-     * recorded first. A virtual thread stays on its carrier until the operation is left.
+     * Enters an operation that would empty the error queue before it starts: what the tasks around it have left so far
+     * is recorded first. A virtual thread stays on its carrier until the operation is left.
      *
      * @return a token for {@link #exitOperation}, which must follow on this thread
      */
@@ -61,8 +61,8 @@ public final class TaskHooks {
     }
 
     /**
-     * Records what the task of this thread has left so far, and applies the policy: before somebody else empties the
-     * queue. Without a task, the errors count as arrivals of {@code label}.
+     * Records what the tasks of this thread have left so far, and applies their policies: before somebody else empties
+     * the queue. Without a task, the errors count as arrivals of {@code label}.
      */
     public static void checkpoint(int label) {
         Natives.checkpoint(label, Options.INHERITED.packedForHooks());
