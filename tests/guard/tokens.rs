@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use sslsweep::hygiene::{Label, ledger, sweep};
+use sslsweep::probe::{Kind, Probe};
 use sslsweep_libssl::{Tls, faults};
 
 use crate::common::Outcome;
@@ -280,6 +281,9 @@ fn tasks_that_end_with_a_thread_are_recorded(tls: &'static Tls) -> Outcome {
         assert_eq!(leftovers(), [0, position as u64 + 1, 0]);
     }
     assert_eq!(ledger().not_left, 6);
+    let snapshot = Probe::new().snapshot();
+    let found: Vec<_> = snapshot.findings_of(Kind::TasksNotLeft).collect();
+    assert!(found.len() == 1 && found[0].text.starts_with("6 tasks were never left"), "{found:?}");
     Ok(())
 }
 
