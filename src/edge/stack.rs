@@ -59,6 +59,16 @@ impl Stack {
         Ok(())
     }
 
+    #[inline(always)]
+    fn enter(&mut self, task: impl FnOnce() -> Task) -> Result<Token, EdgeError> {
+        if self.entries.len() == DEEPEST {
+            return Err(EdgeError::TooDeep);
+        }
+        let token = self.token();
+        self.push(task(), token)?;
+        Ok(token)
+    }
+
     /// Ends the tasks from `depth` on, innermost first. All but the outermost of them have been forgotten.
     fn end(&mut self, depth: usize) -> u64 {
         self.beyond = 0;
@@ -172,13 +182,23 @@ pub(super) fn pop() -> Result<(), EdgeError> {
 /// loads.
 #[inline(always)]
 pub(super) fn push_token(task: impl FnOnce() -> Task) -> Result<Token, EdgeError> {
+    with(|stack| stack.enter(task))
+}
+
+/// Enters an operation in which somebody else empties the queue, after a [`checkpoint`]. As [`push_token`], but
+/// directly in a worker's task the answer is [`ROOT`], and there is nothing to leave: the queue is clean, and
+/// what the operation leaves is the worker's task's. That saves a server a guard for each operation.
+#[inline(always)]
+pub(super) fn push_operation(task: impl FnOnce() -> Task) -> Result<Token, EdgeError> {
     with(|stack| {
-        if stack.entries.len() == DEEPEST {
-            return Err(EdgeError::TooDeep);
+        stack.checkpoint();
+        if let [entry] = stack.entries.as_slice()
+            && entry.token == ROOT
+            && !entry.guard.keeps()
+        {
+            return Ok(ROOT);
         }
-        let token = stack.token();
-        stack.push(task(), token)?;
-        Ok(token)
+        stack.enter(task)
     })
 }
 

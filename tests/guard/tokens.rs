@@ -37,7 +37,7 @@ unsafe extern "system" {
         label: i32,
         options: i32,
     ) -> i32;
-    safe fn Java_org_sslsweep_Natives_enterAfterCheckpoint(
+    safe fn Java_org_sslsweep_Natives_enterOperation(
         _: Ignored,
         _: Ignored,
         label: i32,
@@ -88,11 +88,22 @@ fn checkpoint(policy: i32) -> i32 {
 
 /// A TLS operation of Tomcat's engine, which pops all that is in the queue before it begins.
 fn write(tls: &'static Tls, policy: i32) {
-    let token =
-        Java_org_sslsweep_Natives_enterAfterCheckpoint(null_mut(), null_mut(), WRITE, policy, 0);
-    assert!(token > 0, "{token}");
+    let token = enter_operation(policy);
     tls.library().drain(&mut |_| {});
-    assert_eq!(exit(token), 0);
+    exit_operation(token, 0);
+}
+
+fn enter_operation(policy: i32) -> i64 {
+    let token = Java_org_sslsweep_Natives_enterOperation(null_mut(), null_mut(), WRITE, policy, 0);
+    assert!(token >= 0, "{token}");
+    token
+}
+
+fn exit_operation(token: i64, left: i32) {
+    // 0: it was not entered, since it is directly in a worker's task.
+    if token > 0 {
+        assert_eq!(exit(token), left);
+    }
 }
 
 fn leave(tls: &'static Tls, errors: u64) {
@@ -138,6 +149,34 @@ fn an_operation_while_several_tasks_are_open(tls: &'static Tls) -> Outcome {
         end_of_task(tls, 2);
         [2, 2, 0]
     });
+    Ok(())
+}
+
+/// Directly in a worker's task it is that task's, on a thread of no worker it has a task of its own.
+fn what_an_operation_leaves(tls: &'static Tls) -> Outcome {
+    labels();
+    enter_root(CLEAR);
+    leave(tls, 2);
+    let token = enter_operation(CLEAR);
+    assert_eq!((token, tls.library().depth()), (0, 0));
+    leave(tls, 1);
+    assert_eq!(exit_root(), 3);
+    assert_eq!(leftovers(), [3, 0, 0]);
+
+    let token = enter_operation(CLEAR);
+    assert!(token > 0);
+    leave(tls, 1);
+    exit_operation(token, 1);
+    assert_eq!(leftovers(), [3, 0, 1]);
+
+    enter_root(CLEAR);
+    let inner = enter(INNER, CLEAR);
+    let token = enter_operation(CLEAR);
+    leave(tls, 1);
+    exit_operation(token, 1);
+    assert_eq!(exit(inner), 0);
+    assert_eq!(exit_root(), 0);
+    assert_eq!(leftovers(), [3, 0, 2]);
     Ok(())
 }
 
@@ -298,6 +337,7 @@ macro_rules! on_all_lines {
 on_all_lines! {
     an_operation_while_several_tasks_are_open
     all_go_on_after_an_operation
+    what_an_operation_leaves
     checkpoints_while_several_tasks_are_open
     an_inner_task_leaves_the_outer_ones_errors_to_it
     what_an_operation_has_emptied_hides_nothing

@@ -60,13 +60,11 @@ jni_export! {
         recorded.map(count).ok_or(EdgeError::Unbalanced)
     }
 
-    /// See `Natives.enterAfterCheckpoint`.
-    fn Java_org_sslsweep_Natives_enterAfterCheckpoint(
+    /// See `Natives.enterOperation`.
+    fn Java_org_sslsweep_Natives_enterOperation(
         label: jint, options: jint, connection: jlong
     ) -> jlong {
-        // On a thread without a task, entering one records what is there.
-        stack::checkpoint()?;
-        stack::push_token(|| task(label, options, connection))
+        stack::push_operation(|| task(label, options, connection))
     }
 
     /// See `Natives.sweep`.

@@ -77,8 +77,13 @@ final class Natives {
      */
     static native int checkpoint(int label, int options);
 
-    /** {@link #checkpoint}, then {@link #enter}: for an operation that would empty the queue before it starts. */
-    static native long enterAfterCheckpoint(int label, int options, long connection);
+    /**
+     * For an operation that would empty the queue before it starts: {@link #checkpoint}, then {@link #enter}. Directly in a
+     * worker's task ({@link #enterRoot}) nothing is entered: what the operation leaves is that task's.
+     *
+     * @return as {@link #enter}; 0: nothing was entered, and nothing must be left
+     */
+    static native long enterOperation(int label, int options, long connection);
 
     /**
      * Records and clears what is in the queue, as left by {@code label}, and counts no task. With OBSERVE it stays.

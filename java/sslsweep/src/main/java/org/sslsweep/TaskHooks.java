@@ -11,7 +11,7 @@ import java.util.List;
  */
 public final class TaskHooks {
     /** Instead of a token, on a virtual thread that is not kept on its carrier: both ends are checkpoints. */
-    private static final long CHECKPOINTS = 0;
+    private static final long CHECKPOINTS = Long.MIN_VALUE;
 
     private TaskHooks() {}
 
@@ -32,7 +32,8 @@ public final class TaskHooks {
 
     /**
      * Enters an operation that would empty the error queue before it starts: what the tasks around it have left so far
-     * is recorded first. A virtual thread stays on its carrier until the operation is left.
+     * is recorded first. Directly in a worker's task, what the operation leaves is that task's. A virtual thread stays on
+     * its carrier until the operation is left.
      *
      * @return a token for {@link #exitOperation}, which must follow on this thread
      */
@@ -42,7 +43,7 @@ public final class TaskHooks {
             Natives.checkpoint(label, options);
             return CHECKPOINTS;
         }
-        return Natives.enterAfterCheckpoint(label, options, 0);
+        return Natives.enterOperation(label, options, 0);
     }
 
     /** Leaves the operation that {@link #enterOperation} gave the token for. */
@@ -51,7 +52,7 @@ public final class TaskHooks {
             Natives.checkpoint(label, Options.INHERITED.packedForHooks());
             return;
         }
-        // A negative answer entered nothing, but the thread was kept on its carrier before it came.
+        // Other answers entered nothing, but a virtual thread was kept on its carrier before they came.
         if (token > 0) {
             Natives.exit(token);
         }

@@ -40,7 +40,7 @@ final class EveryNative {
             Natives.enterRoot(label.number(), 0, 0);
             Leaver.leave(round % 3);
             Natives.checkpoint(label.number(), 0);
-            long token = Natives.enterAfterCheckpoint(label.number(), 0, round);
+            long token = Natives.enterOperation(label.number(), 0, round);
             Leaver.leave(1);
             Natives.exit(token);
             Natives.exit(token);
