@@ -259,7 +259,7 @@ final class ConnectorHooks {
             executorReport = "virtual threads";
             return;
         }
-        handler.setExecutor(new GuardingExecutorService(there, workerHooks));
+        handler.setExecutor(GuardingStandardExecutor.around(there, workerHooks));
         executorReport = "executor wrapped";
         LOG.info("sslsweep: the executor of " + labels.base + " is guarded from outside, which costs an object for"
                 + " each task; <Executor className=\"" + HygieneExecutor.class.getName() + "\" ...> does without");

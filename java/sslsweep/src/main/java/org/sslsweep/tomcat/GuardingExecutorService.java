@@ -12,6 +12,9 @@ import org.sslsweep.TaskHooks;
  * others' too.
  */
 final class GuardingExecutorService extends AbstractExecutorService implements Guarding, ResizableExecutor {
+    /** What Tomcat shows of an executor that does not tell. */
+    private static final int UNKNOWN = -1;
+
     private final Executor executor;
     private final WorkerHooks hooks;
 
@@ -53,19 +56,24 @@ final class GuardingExecutorService extends AbstractExecutorService implements G
         }
     }
 
+    // Tomcat's pools and Java's have no type in common that tells these figures.
+
     @Override
     public int getPoolSize() {
-        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getPoolSize() : -1;
+        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getPoolSize()
+                : Reflection.number(executor, "getPoolSize", UNKNOWN);
     }
 
     @Override
     public int getMaxThreads() {
-        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getMaxThreads() : -1;
+        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getMaxThreads()
+                : Reflection.number(executor, "getMaximumPoolSize", UNKNOWN);
     }
 
     @Override
     public int getActiveCount() {
-        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getActiveCount() : -1;
+        return executor instanceof ResizableExecutor ? ((ResizableExecutor) executor).getActiveCount()
+                : Reflection.number(executor, "getActiveCount", UNKNOWN);
     }
 
     @Override

@@ -1,16 +1,7 @@
 package org.sslsweep.tomcat;
 
-import java.util.Collection;
-import java.util.List;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.apache.catalina.LifecycleException;
 import org.apache.catalina.LifecycleState;
-import org.apache.catalina.core.StandardThreadExecutor;
 import org.apache.juli.logging.Log;
 import org.apache.juli.logging.LogFactory;
 import org.apache.tomcat.util.threads.TaskQueue;
@@ -25,7 +16,7 @@ import org.sslsweep.ThreadHygiene;
  *
  * <p>Without the native library it is Tomcat's own, and says so when it starts.
  */
-public class HygieneExecutor extends StandardThreadExecutor implements ExecutorService, Guarding {
+public class HygieneExecutor extends StandardExecutorService implements Guarding {
     private static final Log LOG = LogFactory.getLog(HygieneExecutor.class);
 
     private String label;
@@ -57,79 +48,12 @@ public class HygieneExecutor extends StandardThreadExecutor implements ExecutorS
         setState(LifecycleState.STARTING);
     }
 
-    // Tomcat 9 makes no ExecutorService of its executors, though NIO2 works on nothing else; later ones do.
-
-    ThreadPoolExecutor started() {
+    @Override
+    ThreadPoolExecutor tasks() {
         ThreadPoolExecutor pool = executor;
         if (pool == null) {
             throw new IllegalStateException("executor " + getName() + " is not started");
         }
         return pool;
-    }
-
-    /** Does nothing: the executor stops with its service. */
-    @Override
-    public void shutdown() {}
-
-    /** Does nothing: the executor stops with its service. */
-    @Override
-    public List<Runnable> shutdownNow() {
-        return List.of();
-    }
-
-    /** Does nothing: the executor stops with its service. */
-    public void close() {}
-
-    @Override
-    public boolean isShutdown() {
-        return started().isShutdown();
-    }
-
-    @Override
-    public boolean isTerminated() {
-        return started().isTerminated();
-    }
-
-    /** Does not wait: the executor stops with its service. */
-    @Override
-    public boolean awaitTermination(long timeout, TimeUnit unit) {
-        return false;
-    }
-
-    @Override
-    public <T> Future<T> submit(Callable<T> task) {
-        return started().submit(task);
-    }
-
-    @Override
-    public <T> Future<T> submit(Runnable task, T result) {
-        return started().submit(task, result);
-    }
-
-    @Override
-    public Future<?> submit(Runnable task) {
-        return started().submit(task);
-    }
-
-    @Override
-    public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks) throws InterruptedException {
-        return started().invokeAll(tasks);
-    }
-
-    @Override
-    public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks, long timeout, TimeUnit unit)
-            throws InterruptedException {
-        return started().invokeAll(tasks, timeout, unit);
-    }
-
-    @Override
-    public <T> T invokeAny(Collection<? extends Callable<T>> tasks) throws InterruptedException, ExecutionException {
-        return started().invokeAny(tasks);
-    }
-
-    @Override
-    public <T> T invokeAny(Collection<? extends Callable<T>> tasks, long timeout, TimeUnit unit)
-            throws InterruptedException, ExecutionException, TimeoutException {
-        return started().invokeAny(tasks, timeout, unit);
     }
 }

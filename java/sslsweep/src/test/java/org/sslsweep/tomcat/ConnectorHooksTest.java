@@ -17,19 +17,26 @@ import java.nio.channels.AsynchronousChannelGroup;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.StreamSupport;
+import org.apache.catalina.Context;
 import org.apache.catalina.Lifecycle;
 import org.apache.catalina.LifecycleException;
 import org.apache.catalina.connector.Connector;
+import org.apache.catalina.core.StandardThreadExecutor;
+import org.apache.catalina.core.ThreadLocalLeakPreventionListener;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.coyote.AbstractProtocol;
 import org.apache.tomcat.util.net.Nio2Endpoint;
+import org.apache.tomcat.util.threads.ResizableExecutor;
 import org.apache.tomcat.util.threads.TaskQueue;
 import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 import org.junit.jupiter.api.AfterEach;
@@ -241,6 +248,74 @@ class ConnectorHooksTest {
             tomcat.stop();
             assertFalse(others.isShutdown());
             others.shutdownNow();
+        }
+    }
+
+    /** Tomcat renews the threads of executors that it knows, and shows their names. */
+    @ParameterizedTest
+    @ValueSource(strings = {NIO, NIO2})
+    void renewsTheThreadsOfAnExecutorOfOthers(String protocol) throws Exception {
+        AtomicInteger renewals = new AtomicInteger();
+        StandardThreadExecutor others = new StandardThreadExecutor() {
+            @Override
+            public void contextStopping() {
+                renewals.incrementAndGet();
+            }
+        };
+        others.setName("others");
+        others.setMinSpareThreads(2);
+        others.setMaxThreads(8);
+        tomcat.getService().addExecutor(others);
+        tomcat.getServer().addLifecycleListener(new ThreadLocalLeakPreventionListener());
+        Connector connector = connector(protocol, true);
+        Context context = tomcat.addContext("", null);
+        handler(connector).setExecutor(others);
+        ConnectorHooks hooks = hook(connector);
+        tomcat.start();
+        assertTrue(hooks.report().contains("executor wrapped"), hooks.report());
+        assertEquals("others", connector.getExecutorName());
+        context.stop();
+        assertEquals(1, renewals.get());
+        Executor wrapped = handler(connector).getExecutor();
+        assertEquals(8, assertInstanceOf(ResizableExecutor.class, wrapped).getMaxThreads());
+        ExecutorService service = assertInstanceOf(ExecutorService.class, wrapped);
+        assertEquals("done", service.submit(() -> "done").get(1, TimeUnit.MINUTES));
+        assertEquals(2, service.invokeAll(List.of(() -> 1, () -> 2)).size());
+        assertFalse(service.isShutdown());
+    }
+
+    @Test
+    void tellsTheFiguresOfAnExecutorOfOthers() throws Exception {
+        assertEquals(List.of(1, 7, 1), figures(new java.util.concurrent.ThreadPoolExecutor(3, 7, 1, TimeUnit.MINUTES,
+                new LinkedBlockingQueue<>())));
+        TaskQueue queue = new TaskQueue();
+        ThreadPoolExecutor tomcats = new ThreadPoolExecutor(1, 8, 1, TimeUnit.MINUTES, queue);
+        queue.setParent(tomcats);
+        assertEquals(List.of(1, 8, 1), figures(tomcats));
+        assertEquals(List.of(-1, -1, -1), figures(Executors.newSingleThreadExecutor()));
+    }
+
+    /** Threads, the most that may be, and how many work, while the executor has one task; it is shut down. */
+    private static List<Integer> figures(ExecutorService executor) throws Exception {
+        WorkerHooks hooks = new WorkerHooks(new ConnectorLabels("figures"), Phase.TASK);
+        Executor wrapped = GuardingStandardExecutor.around(executor, hooks);
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch seen = new CountDownLatch(1);
+        wrapped.execute(() -> {
+            begun.countDown();
+            try {
+                seen.await();
+            } catch (InterruptedException end) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        try {
+            assertTrue(begun.await(1, TimeUnit.MINUTES));
+            ResizableExecutor figures = assertInstanceOf(ResizableExecutor.class, wrapped);
+            return List.of(figures.getPoolSize(), figures.getMaxThreads(), figures.getActiveCount());
+        } finally {
+            seen.countDown();
+            executor.shutdown();
         }
     }
 

@@ -44,7 +44,7 @@ class HygieneExecutorTest {
         executor.start();
         executor.invokeAll(List.of(() -> 1, () -> 2, () -> 3));
         // Its threads end first, so that every task is counted.
-        org.apache.tomcat.util.threads.ThreadPoolExecutor pool = executor.started();
+        org.apache.tomcat.util.threads.ThreadPoolExecutor pool = executor.tasks();
         executor.stop();
         pool.awaitTermination(1, TimeUnit.MINUTES);
         assertEquals(3, Ledger.tasks("labelled/task"));
