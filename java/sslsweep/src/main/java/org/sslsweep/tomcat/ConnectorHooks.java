@@ -37,6 +37,9 @@ final class ConnectorHooks {
 
     /** Made last; mostly ended by Tomcat. */
     private WorkerPool pool;
+    /** The executor of others that ours is around; null where there is none. */
+    private Executor wrapped;
+    private boolean bound;
     /** Name to give back when the endpoint is bound. */
     private String nameBefore;
     private boolean binding;
@@ -75,10 +78,15 @@ final class ConnectorHooks {
         return handler instanceof AbstractHttp11Protocol && ((AbstractHttp11Protocol<?>) handler).isSSLEnabled();
     }
 
-    /** The labels for a TLS implementation that is made on this thread; null without the native library. */
+    /** The labels for a TLS implementation that is made on this thread; null: without the native library, unguarded. */
     static ConnectorLabels labelsHere() {
-        ConnectorLabels here = BINDING.get();
-        return here != null || !ThreadHygiene.isAvailable() ? here : new ConnectorLabels("tls");
+        try {
+            ConnectorLabels here = BINDING.get();
+            return here != null || !ThreadHygiene.isAvailable() ? here : new ConnectorLabels("tls");
+        } catch (RuntimeException | LinkageError problem) {
+            LOG.error("sslsweep: a TLS implementation is not guarded: " + problem, problem);
+            return null;
+        }
     }
 
     /** Whether TLS is Java's own, or another that is not OpenSSL by Tomcat. */
@@ -134,7 +142,7 @@ final class ConnectorHooks {
     /** The connector is bound, or runs, and nobody told us before. */
     void hookLate() {
         Executor there = handler.getExecutor();
-        boolean bound = bindsOnInit() || connector.getState().isAvailable();
+        bound = bindsOnInit() || connector.getState().isAvailable();
         // Whose it is shows in the endpoint alone; an embedder may have handed in a pool of the same class.
         boolean tomcats = there instanceof ThreadPoolExecutor && (endpoint == null || endpoint.hasOwnExecutor());
         if (there != null && !(there instanceof Guarding) && bound && (nio2 || tomcats && endpoint == null)) {
@@ -156,6 +164,7 @@ final class ConnectorHooks {
         BINDING.remove();
         // NIO2 works on until the port is given back.
         if (!nio2 || !bindsOnInit()) {
+            bound = false;
             endChannelGroup();
             endPool();
         }
@@ -163,7 +172,24 @@ final class ConnectorHooks {
 
     void afterDestroy() {
         BINDING.remove();
+        bound = false;
         endChannelGroup();
+        endPool();
+    }
+
+    /**
+     * After a step that failed: the connector gets back what it had before, where it does not work with ours already.
+     * Nothing else is called afterwards.
+     */
+    void takeBack() {
+        BINDING.remove();
+        giveNameBack();
+        if (nio2 ? bound : connector.getState().isAvailable()) {
+            return;
+        }
+        if (wrapped != null && handler.getExecutor() instanceof Guarding) {
+            handler.setExecutor(wrapped);
+        }
         endPool();
     }
 
@@ -204,24 +230,33 @@ final class ConnectorHooks {
 
     private void afterBind() {
         BINDING.remove();
+        bound = true;
         if (binding) {
             binding = false;
             // Loading certificates leaves errors even where it succeeds.
             TaskHooks.sweep(labels.setUp);
         }
-        if (nameBefore != null) {
-            TlsChoice.set(connector, nameBefore);
-            nameBefore = null;
+        if (giveNameBack()) {
             tlsGuarded = true;
         } else if (TlsChoice.guardOf(tls) != null && endpoint != null) {
             tlsGuarded = endpoint.guardTls(labels);
         }
     }
 
+    /** Whether the connector had a name of ours. */
+    private boolean giveNameBack() {
+        if (nameBefore == null) {
+            return false;
+        }
+        TlsChoice.set(connector, nameBefore);
+        nameBefore = null;
+        return true;
+    }
+
     /** Whether Tomcat can load a class of ours: it looks with its own class loader. */
     private static boolean loads(String name) {
         try {
-            Class<?> found = Class.forName(name, false, AbstractProtocol.class.getClassLoader());
+            Class<?> found = Class.forName(name, true, AbstractProtocol.class.getClassLoader());
             return found.getClassLoader() == ConnectorHooks.class.getClassLoader();
         } catch (ClassNotFoundException | LinkageError elsewhere) {
             LOG.warn("sslsweep: Tomcat cannot load " + name + ", so that TLS on threads which are no workers stays"
@@ -260,6 +295,7 @@ final class ConnectorHooks {
             return;
         }
         handler.setExecutor(GuardingStandardExecutor.around(there, workerHooks));
+        wrapped = there;
         executorReport = "executor wrapped";
         LOG.info("sslsweep: the executor of " + labels.base + " is guarded from outside, which costs an object for"
                 + " each task; <Executor className=\"" + HygieneExecutor.class.getName() + "\" ...> does without");

@@ -149,17 +149,19 @@ final class EndpointAccess {
             if (implementation == null || implementation instanceof SweepingOpenSSLImplementation) {
                 return implementation != null;
             }
-            field.set(endpoint, new SweepingOpenSSLImplementation(implementation, labels));
             for (SSLHostConfig host : endpoint.findSslHostConfigs()) {
                 for (SSLHostConfigCertificate certificate : host.getCertificates()) {
                     Object context = CONTEXT.get(certificate);
-                    if (context != null) {
+                    if (context != null && !(context instanceof SweepingContext)) {
                         CONTEXT.set(certificate, new SweepingContext((SSLContext) context, labels));
                     }
                 }
             }
+            field.set(endpoint, new SweepingOpenSSLImplementation(implementation, labels));
             return true;
-        } catch (IllegalAccessException impossible) {
+        } catch (IllegalAccessException | RuntimeException | LinkageError problem) {
+            // What is replaced by now works as it is.
+            LOG.warn("sslsweep: the TLS of " + labels.base + " is not guarded: " + problem, problem);
             return false;
         }
     }

@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.apache.catalina.Engine;
@@ -46,6 +47,7 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
     private String label;
     private String jmx;
 
+    /** Null for a connector whose hooks failed: it is left alone until it is destroyed. */
     private final Map<Connector, ConnectorHooks> hooks = new IdentityHashMap<>();
     private ListenerSettings settings;
     /** What it was added to: the one that it reports for. */
@@ -101,22 +103,62 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
     public synchronized void lifecycleEvent(LifecycleEvent event) {
         Lifecycle source = event.getLifecycle();
         String type = event.getType();
-        if (home == null) {
-            home = home(source);
+        boolean begins = type.equals(Lifecycle.BEFORE_INIT_EVENT) || type.equals(Lifecycle.BEFORE_START_EVENT);
+        boolean first = begins && settings == null;
+        if (first) {
+            settings = new ListenerSettings(policy, observeOnly, release, label, jmx);
         }
-        if (type.equals(Lifecycle.BEFORE_INIT_EVENT) || type.equals(Lifecycle.BEFORE_START_EVENT)) {
-            if (settings == null) {
-                begin();
+        contained(source, () -> {
+            if (home == null) {
+                home = home(source);
             }
-            if (ThreadHygiene.isAvailable()) {
-                adopt(source);
-            }
+        });
+        if (first) {
+            contained(source, this::begin);
+        }
+        if (begins) {
+            contained(source, () -> adopt(source));
         }
         if (source instanceof Connector) {
-            connectorEvent((Connector) source, type);
+            containedFor((Connector) source, () -> connectorEvent((Connector) source, type));
+            if (type.equals(Lifecycle.AFTER_DESTROY_EVENT)) {
+                hooks.remove(source);
+            }
         }
         if (source == home) {
-            homeEvent(type);
+            contained(source, () -> homeEvent(type));
+        }
+    }
+
+    // ---- what fails in here is no reason for Tomcat not to run
+
+    private void containedFor(Connector connector, Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException | LinkageError problem) {
+            LOG.error("sslsweep: " + name(connector) + " is not guarded: " + problem + ". It goes on without; please"
+                    + " report this with Tomcat's version", problem);
+            ConnectorHooks failed = hooks.put(connector, null);
+            if (failed != null) {
+                contained(connector, failed::takeBack);
+            }
+        }
+    }
+
+    private static void contained(Object about, Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException | LinkageError problem) {
+            LOG.error("sslsweep: what is in " + name(about) + " is not guarded, or not in all: " + problem
+                    + ". It goes on without; please report this with Tomcat's version", problem);
+        }
+    }
+
+    private static String name(Object object) {
+        try {
+            return object.toString();
+        } catch (RuntimeException | LinkageError nameless) {
+            return object.getClass().getName();
         }
     }
 
@@ -131,29 +173,32 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
     }
 
     private void begin() {
-        ListenerSettings checked = new ListenerSettings(policy, observeOnly, release, label, jmx);
         if (!ThreadHygiene.isAvailable()) {
             LOG.warn("sslsweep: connectors run unguarded. " + ThreadHygiene.unavailableReason());
         } else {
-            if (checked.policy != null) {
-                ThreadHygiene.setPolicy(checked.policy);
+            if (settings.policy != null) {
+                ThreadHygiene.setPolicy(settings.policy);
             }
-            if (checked.release != null) {
-                ThreadHygiene.setRelease(checked.release);
+            if (settings.release != null) {
+                ThreadHygiene.setRelease(settings.release);
             }
         }
-        settings = checked;
     }
 
     // ---- finding connectors
 
-    private void adopt(Lifecycle source) {
-        if (source instanceof Server) {
-            adopt((Server) source);
-        } else if (source instanceof Service) {
-            adopt((Service) source);
-        } else if (source instanceof Engine) {
-            adopt(((Engine) source).getService());
+    private void adopt(Object found) {
+        if (!ThreadHygiene.isAvailable()) {
+            return;
+        }
+        if (found instanceof Server) {
+            adopt((Server) found);
+        } else if (found instanceof Service) {
+            adopt((Service) found);
+        } else if (found instanceof Engine) {
+            adopt(((Engine) found).getService());
+        } else if (found instanceof Connector) {
+            containedFor((Connector) found, () -> adopt((Connector) found));
         }
     }
 
@@ -174,7 +219,7 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
             ((StandardService) service).addPropertyChangeListener(this);
         }
         for (Connector connector : service.findConnectors()) {
-            adopt(connector);
+            containedFor(connector, () -> adopt(connector));
         }
     }
 
@@ -190,15 +235,11 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
     /** For Tomcat: a service or a connector was added or removed. */
     @Override
     public synchronized void propertyChange(PropertyChangeEvent event) {
-        if (settings == null || !ThreadHygiene.isAvailable()) {
+        Object added = event.getNewValue();
+        if (settings == null || !(added instanceof Service || added instanceof Connector)) {
             return;
         }
-        Object added = event.getNewValue();
-        if (added instanceof Service) {
-            adopt((Service) added);
-        } else if (added instanceof Connector) {
-            adopt((Connector) added);
-        }
+        contained(added, () -> adopt(added));
     }
 
     // ---- connectors
@@ -223,7 +264,6 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
                 break;
             case Lifecycle.AFTER_DESTROY_EVENT:
                 with(connector, ConnectorHooks::afterDestroy);
-                hooks.remove(connector);
                 break;
             default:
                 break;
@@ -262,9 +302,12 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
 
     private static void addValve(Service service) {
         Engine engine = service == null ? null : service.getContainer();
-        if (engine == null) {
-            return;
+        if (engine != null) {
+            contained(engine, () -> addValve(engine));
         }
+    }
+
+    private static void addValve(Engine engine) {
         for (Valve valve : engine.getPipeline().getValves()) {
             if (valve instanceof CheckpointValve) {
                 return;
@@ -293,13 +336,15 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
         if (!ThreadHygiene.isAvailable()) {
             return;
         }
-        String connectors = hooks.isEmpty() ? "no TLS connector, as there is none"
-                : hooks.values().stream().map(ConnectorHooks::report).sorted().collect(Collectors.joining(", "));
-        LOG.info(TaskHooks.describe() + "; policy " + word(ThreadHygiene.policy()) + ", release "
-                + word(ThreadHygiene.release()) + "; guards " + connectors);
-        hooks.values().forEach(HygieneListener::warn);
         running = true;
         register();
+        String connectors = hooks.isEmpty() ? "no TLS connector, as there is none" : hooks.entrySet().stream()
+                .map(entry -> entry.getValue() == null ? name(entry.getKey()) + " (not guarded)"
+                        : entry.getValue().report())
+                .sorted().collect(Collectors.joining(", "));
+        LOG.info(TaskHooks.describe() + "; policy " + word(ThreadHygiene.policy()) + ", release "
+                + word(ThreadHygiene.release()) + "; guards " + connectors);
+        hooks.values().stream().filter(Objects::nonNull).forEach(HygieneListener::warn);
     }
 
     private static String word(Enum<?> value) {
