@@ -46,6 +46,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.sslsweep.leaver.Leaver;
 
 /** The hooks on connectors without TLS, which need no certificate: their executors are the same. */
 class ConnectorHooksTest {
@@ -442,6 +443,30 @@ class ConnectorHooksTest {
         hooks.beforeStart();
         assertSame(before, handler(connector).getExecutor());
         assertTrue(hooks.report().contains("not hooked"), hooks.report());
+    }
+
+    /** The thread that starts Tomcat starts its applications too, between the binding and the start of connectors. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void answersForWhatBindingLeavesAlone(boolean bindOnInit) throws Exception {
+        Leaver.drain();
+        Connector connector = connector(NIO, bindOnInit);
+        String label = "set-up " + bindOnInit;
+        hook(connector, new ConnectorHooks(connector, label));
+        String binds = bindOnInit ? Lifecycle.BEFORE_INIT_EVENT : Lifecycle.BEFORE_START_EVENT;
+        connector.addLifecycleListener(event -> {
+            if (event.getType().equals(binds)) {
+                Leaver.leave(2);
+            }
+        });
+        tomcat.addContext("", null).addLifecycleListener(event -> {
+            if (event.getType().equals(Lifecycle.CONFIGURE_START_EVENT)) {
+                Leaver.leave(3);
+            }
+        });
+        tomcat.start();
+        assertEquals(2, Ledger.leftovers(label + "/set-up"));
+        Leaver.drain();
     }
 
     @Test
