@@ -449,7 +449,7 @@ class ConnectorHooksTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void answersForWhatBindingLeavesAlone(boolean bindOnInit) throws Exception {
-        Leaver.drain();
+        Libcrypto.load();
         Connector connector = connector(NIO, bindOnInit);
         String label = "set-up " + bindOnInit;
         hook(connector, new ConnectorHooks(connector, label));

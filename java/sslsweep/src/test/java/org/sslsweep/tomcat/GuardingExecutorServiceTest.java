@@ -11,8 +11,8 @@ import org.sslsweep.leaver.Leaver;
 
 class GuardingExecutorServiceTest {
     @BeforeAll
-    static void loadLibcrypto() {
-        Leaver.drain();
+    static void loadLibcrypto() throws InterruptedException {
+        Libcrypto.load();
     }
 
     private static WorkerHooks hooks(String label) {
