@@ -31,6 +31,23 @@ public final class TaskHooks {
     }
 
     /**
+     * A task begins, inside those that the thread is in, if any. Not on virtual threads.
+     *
+     * @return a token for {@link #exit}, which must follow on this thread
+     */
+    public static long enter(int label) {
+        return Natives.enter(label, Options.INHERITED.packedForHooks(), 0);
+    }
+
+    /** Leaves the task that {@link #enter} gave the token for, with all that were entered in it and not left. */
+    public static void exit(long token) {
+        // A negative answer entered nothing.
+        if (token > 0) {
+            Natives.exit(token);
+        }
+    }
+
+    /**
      * Enters an operation that would empty the error queue before it starts: what the tasks around it have left so far
      * is recorded first. Directly in a worker's task, what the operation leaves is that task's. A virtual thread stays on
      * its carrier until the operation is left.

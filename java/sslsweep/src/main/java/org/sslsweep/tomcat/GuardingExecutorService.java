@@ -46,12 +46,11 @@ final class GuardingExecutorService extends AbstractExecutorService implements G
             }
             // Not as a worker's task, which is outside of all others: the executor may run it in the caller, whose task
             // and guards go on afterwards.
-            int label = hooks.label(task);
-            long token = TaskHooks.enterOperation(label);
+            long token = TaskHooks.enter(hooks.label(task));
             try {
                 task.run();
             } finally {
-                TaskHooks.exitOperation(label, token);
+                TaskHooks.exit(token);
             }
         }
     }

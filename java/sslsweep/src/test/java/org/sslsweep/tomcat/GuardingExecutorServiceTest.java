@@ -33,12 +33,13 @@ class GuardingExecutorServiceTest {
             Leaver.leave(4);
         }
         Leaver.leave(5);
+        executor.execute(() -> Leaver.leave(1));
         TaskHooks.exitRoot();
         assertEquals(0, ThreadHygiene.queueDepth());
-        assertEquals(3, Ledger.leftovers("in caller/task"));
+        assertEquals(4, Ledger.leftovers("in caller/task"));
         assertEquals(6, Ledger.leftovers("caller's guard"));
         assertEquals(6, Ledger.leftovers("caller"));
-        assertEquals(1, Ledger.tasks("in caller/task"));
+        assertEquals(2, Ledger.tasks("in caller/task"));
         assertEquals(1, Ledger.tasks("caller's guard"));
         assertEquals(1, Ledger.tasks("caller"));
     }
