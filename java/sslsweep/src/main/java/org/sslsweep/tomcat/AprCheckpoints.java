@@ -23,14 +23,20 @@ final class AprCheckpoints {
 
     private AprCheckpoints() {}
 
+    /** Whether a connector is one of APR. */
+    static boolean areFor(ProtocolHandler handler) {
+        return APR != null && APR.isInstance(handler);
+    }
+
     /**
-     * Puts them between a request and its connector, if that is one of APR. Tomcat uses the two objects for many
-     * requests, one after the other: they are put there once.
+     * Puts them between a request and its connector. Tomcat uses the two objects for many requests, one after the
+     * other: they are put there once.
      *
      * @param label for errors on threads without a task
      */
-    static void put(ProtocolHandler handler, Request request, int label) {
-        if (APR == null || !APR.isInstance(handler) || request.getInputBuffer() instanceof Input) {
+    static void put(Request request, int label) {
+        if (request.getInputBuffer() instanceof Input) {
+            recorded(request, false);
             return;
         }
         request.setInputBuffer(new Input(request.getInputBuffer(), label));
@@ -46,6 +52,17 @@ final class AprCheckpoints {
                     ProtocolHandler.class.getClassLoader());
         } catch (ClassNotFoundException | LinkageError otherTomcat) {
             return null;
+        }
+    }
+
+    /**
+     * Tells whether nothing of the application runs between the checkpoint just made and what is written next: then that
+     * needs no checkpoint of its own.
+     */
+    static void recorded(Request request, boolean recorded) {
+        Response response = request.getResponse();
+        if (OUTPUT != null && response != null && OUTPUT.get(response) instanceof Output) {
+            ((Output) OUTPUT.get(response)).recorded = recorded;
         }
     }
 
@@ -84,6 +101,8 @@ final class AprCheckpoints {
     private static final class Output implements OutputBuffer {
         private final OutputBuffer output;
         private final int label;
+        /** Nothing has run since the last checkpoint. */
+        private boolean recorded;
 
         Output(OutputBuffer output, int label) {
             this.output = output;
@@ -92,7 +111,11 @@ final class AprCheckpoints {
 
         @Override
         public int doWrite(ByteBuffer chunk) throws IOException {
-            TaskHooks.checkpoint(label);
+            if (recorded) {
+                recorded = false;
+            } else {
+                TaskHooks.checkpoint(label);
+            }
             return output.doWrite(chunk);
         }
 

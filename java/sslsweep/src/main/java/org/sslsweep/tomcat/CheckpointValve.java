@@ -1,16 +1,17 @@
 package org.sslsweep.tomcat;
 
 import java.io.IOException;
-import java.util.concurrent.Executor;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.connector.Request;
 import org.apache.catalina.connector.Response;
 import org.apache.catalina.valves.ValveBase;
+import org.apache.coyote.ProtocolHandler;
 import org.sslsweep.TaskHooks;
 
 /**
- * Records what a servlet has left when it returns, and on the APR connector when it reads and writes: the native code
- * there empties the queue first. {@link HygieneListener} adds it to the engine.
+ * On the APR connector, records what a servlet has left when it reads, writes and returns: the native code there empties
+ * the queue first. Elsewhere the guarded TLS engine sees to that. {@link HygieneListener} adds it to the engine of an APR
+ * connector; requests of other connectors are passed on.
  */
 public class CheckpointValve extends ValveBase {
     private final int label = TaskHooks.label("servlet");
@@ -24,11 +25,11 @@ public class CheckpointValve extends ValveBase {
     @Override
     public void invoke(Request request, Response response) throws IOException {
         Connector connector = request.getConnector();
-        Executor executor = connector == null ? null : connector.getProtocolHandler().getExecutor();
-        // Elsewhere no task is entered whose errors these would be.
-        boolean guarded = executor instanceof Guarding && !TaskHooks.onVirtualThread();
+        ProtocolHandler handler = connector == null ? null : connector.getProtocolHandler();
+        // Where its executor is not ours, no task is entered whose errors these would be.
+        boolean guarded = AprCheckpoints.areFor(handler) && handler.getExecutor() instanceof Guarding;
         if (guarded) {
-            AprCheckpoints.put(connector.getProtocolHandler(), request.getCoyoteRequest(), label);
+            AprCheckpoints.put(request.getCoyoteRequest(), label);
         }
         try {
             getNext().invoke(request, response);
@@ -39,6 +40,8 @@ public class CheckpointValve extends ValveBase {
         } finally {
             if (guarded) {
                 TaskHooks.checkpoint(label);
+                // The next to write for an asynchronous request is the application.
+                AprCheckpoints.recorded(request.getCoyoteRequest(), !request.isAsync());
             }
         }
     }

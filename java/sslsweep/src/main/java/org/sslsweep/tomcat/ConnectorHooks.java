@@ -94,6 +94,11 @@ final class ConnectorHooks {
         return !apr && TlsChoice.guardOf(tls) == null;
     }
 
+    /** Whether the connector is one of APR. */
+    boolean isApr() {
+        return apr;
+    }
+
     String label() {
         return labels.base;
     }

@@ -275,7 +275,7 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
             ConnectorHooks made = new ConnectorHooks(connector, settings.labelPattern);
             hooks.put(connector, made);
             made.beforeInit();
-            addValve(connector.getService());
+            addValve(made, connector.getService());
         }
     }
 
@@ -285,7 +285,7 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
             ConnectorHooks made = new ConnectorHooks(connector, settings.labelPattern);
             hooks.put(connector, made);
             made.hookLate();
-            addValve(connector.getService());
+            addValve(made, connector.getService());
             if (running) {
                 LOG.info("sslsweep guards " + made.report() + ", which was added while it ran");
                 warn(made);
@@ -300,9 +300,9 @@ public class HygieneListener implements LifecycleListener, PropertyChangeListene
         }
     }
 
-    private static void addValve(Service service) {
+    private static void addValve(ConnectorHooks made, Service service) {
         Engine engine = service == null ? null : service.getContainer();
-        if (engine != null) {
+        if (made.isApr() && engine != null) {
             contained(engine, () -> addValve(engine));
         }
     }
