@@ -19,9 +19,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509TrustManager;
 import org.apache.catalina.LifecycleException;
-import org.apache.catalina.Pipeline;
 import org.apache.catalina.connector.Connector;
-import org.apache.catalina.core.StandardEngine;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.coyote.http11.Http11Nio2Protocol;
 import org.apache.coyote.http11.Http11NioProtocol;
@@ -213,27 +211,5 @@ class ContainmentTest {
         assertLogged(connector.toString());
         assertEquals("HTTP/1.1 404 ", answer(connector));
         assertTrue(List.of(other.findLifecycleListeners()).stream().anyMatch(HygieneListener.class::isInstance));
-    }
-
-    @Test
-    void aServerRunsWithoutTheValve() throws Exception {
-        Connector connector = connector(false);
-        StandardEngine engine = new StandardEngine() {
-            @Override
-            public Pipeline getPipeline() {
-                failWhereBroken();
-                return super.getPipeline();
-            }
-        };
-        engine.setName("Tomcat");
-        engine.setDefaultHost("localhost");
-        engine.setRealm(null);
-        tomcat.getService().setContainer(engine);
-        broken = "addValve";
-        linkage = false;
-        tomcat.getServer().addLifecycleListener(new HygieneListener());
-        tomcat.start();
-        assertLogged(engine.toString());
-        assertTrue(connector.getProtocolHandler().getExecutor() instanceof Guarding);
     }
 }
