@@ -76,8 +76,9 @@ class ApplicationTest {
         // The first scrape finds the labels, and the second has their meters.
         client.send(scrape, BodyHandlers.discarding());
         String figures = client.send(scrape, BodyHandlers.ofString()).body();
-        assertTrue(count(figures, "sslsweep_tasks_total", "https-openssl-nio-auto/read") >= 10, figures);
-        assertTrue(count(figures, "sslsweep_tasks_total", "https-openssl-nio-auto/handshake") >= 2, figures);
+        // A task is not a request: several that come at once are one.
+        assertTrue(count(figures, "sslsweep_tasks_total", "https-openssl-nio-auto/read") > 0, figures);
+        assertTrue(count(figures, "sslsweep_tasks_total", "https-openssl-nio-auto/handshake") > 0, figures);
     }
 
     /** Speaks HTTP to the TLS port, and waits until the server has hung up. */
