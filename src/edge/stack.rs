@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::EdgeError;
 use crate::hygiene::{self, Guard, Task};
+use crate::sys::thread::Shortcut;
 
 /// So many tasks can be nested on one thread.
 pub(super) const DEEPEST: usize = 64;
@@ -36,6 +37,9 @@ struct Stack {
     beyond: usize,
     /// Tokens that the thread may give out.
     tokens: std::ops::Range<Token>,
+    /// The thread is in a worker's task and in no other, and the queue was clean when it was looked at last: what
+    /// an operation has to know, in the one place that it reads anyhow.
+    lone_root: bool,
 }
 
 impl Stack {
@@ -53,10 +57,25 @@ impl Stack {
         if self.entries.capacity() == 0 {
             begin_thread()?;
         }
-        // So that the guard is made in its place, and not moved there.
-        self.entries.reserve(1);
-        self.entries.push(Entry { guard: Guard::enter(task), token });
+        self.entries.push(Entry { guard: Guard::begin(task), token });
+        if let Some(entry) = self.entries.last_mut() {
+            entry.guard.arrive();
+        }
+        self.lone_root = token == ROOT && self.is_lone_root();
         Ok(())
+    }
+
+    fn is_lone_root(&self) -> bool {
+        matches!(self.entries.as_slice(), [entry] if entry.token == ROOT && !entry.guard.keeps())
+    }
+
+    /// An operation that [`push_operation`] has found to be more than a look.
+    #[cold]
+    #[inline(never)]
+    fn enter_operation(&mut self, task: Task) -> Result<Token, EdgeError> {
+        self.checkpoint_all();
+        self.lone_root = self.is_lone_root();
+        if self.lone_root { Ok(ROOT) } else { self.enter(|| task) }
     }
 
     #[inline(always)]
@@ -72,6 +91,7 @@ impl Stack {
     /// Ends the tasks from `depth` on, innermost first. All but the outermost of them have been forgotten.
     fn end(&mut self, depth: usize) -> u64 {
         self.beyond = 0;
+        self.lone_root = false;
         while self.entries.len() > depth + 1 {
             drop(self.entries.pop());
             hygiene::count_not_left();
@@ -87,6 +107,14 @@ impl Stack {
     /// must not touch what the caller has in the queue.
     #[inline]
     fn checkpoint(&mut self) -> Option<u64> {
+        if self.lone_root && !hygiene::any_dirty() {
+            return Some(0);
+        }
+        self.checkpoint_all()
+    }
+
+    #[inline(never)]
+    fn checkpoint_all(&mut self) -> Option<u64> {
         if self.entries.is_empty() {
             return None;
         }
@@ -99,6 +127,7 @@ impl Stack {
     #[cold]
     #[inline(never)]
     fn settle(&mut self) -> u64 {
+        self.lone_root = false;
         let left = self.entries.iter_mut().rev().map(|entry| entry.guard.settle()).sum();
         self.entries.iter_mut().for_each(|entry| entry.guard.keep());
         left
@@ -119,7 +148,10 @@ struct AtEnd;
 impl Drop for AtEnd {
     fn drop(&mut self) {
         let mut entries = STACK.with(|stack| match stack.try_borrow_mut() {
-            Ok(mut stack) => mem::take(&mut *stack.entries),
+            Ok(mut stack) => {
+                stack.lone_root = false;
+                mem::take(&mut *stack.entries)
+            }
             Err(_) => Vec::new(),
         });
         while let Some(entry) = entries.pop() {
@@ -132,9 +164,15 @@ impl Drop for AtEnd {
 thread_local! {
     /// Without a destructor, so that it is there whenever it is asked for, at no cost.
     static STACK: RefCell<Stack> =
-        const { RefCell::new(Stack { entries: ManuallyDrop::new(Vec::new()), beyond: 0, tokens: 0..0 }) };
+        const { RefCell::new(Stack { entries: ManuallyDrop::new(Vec::new()),
+            beyond: 0,
+            tokens: 0..0,
+            lone_root: false,
+        }) };
     static AT_END: AtEnd = const { AtEnd };
 }
+
+static WAY: Shortcut<RefCell<Stack>> = Shortcut::new(&STACK);
 
 /// Before a thread's first task: thread-locals are dropped in the reverse order of their first use, and
 /// hygiene's must outlive the guards that end with the thread, to record what they find.
@@ -170,6 +208,7 @@ pub(super) fn pop() -> Result<(), EdgeError> {
             stack.beyond -= 1;
             return Ok(());
         }
+        stack.lone_root = false;
         drop(stack.entries.pop().ok_or_else(unbalanced)?);
         stack.forget_what_is_gone();
         Ok(())
@@ -191,14 +230,10 @@ pub(super) fn push_token(task: impl FnOnce() -> Task) -> Result<Token, EdgeError
 #[inline(always)]
 pub(super) fn push_operation(task: impl FnOnce() -> Task) -> Result<Token, EdgeError> {
     with(|stack| {
-        stack.checkpoint();
-        if let [entry] = stack.entries.as_slice()
-            && entry.token == ROOT
-            && !entry.guard.keeps()
-        {
+        if stack.lone_root && !hygiene::any_dirty() {
             return Ok(ROOT);
         }
-        stack.enter(task)
+        stack.enter_operation(task())
     })
 }
 
@@ -256,7 +291,7 @@ pub(super) fn clean_up() -> Result<usize, EdgeError> {
 
 #[inline(always)]
 fn with<R>(act: impl FnOnce(&mut Stack) -> Result<R, EdgeError>) -> Result<R, EdgeError> {
-    STACK.with(|stack| {
+    WAY.with(|stack| {
         // A signal handler that interrupts us here must not call us (see the header); if it does,
         // it gets an error.
         let mut stack = stack.try_borrow_mut().map_err(|_| EdgeError::Internal)?;

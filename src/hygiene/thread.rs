@@ -14,6 +14,7 @@ use thread_local::ThreadLocal;
 use super::label::{Label, MOST};
 use super::ledger;
 use crate::libcrypto;
+use crate::sys::thread::Shortcut;
 use crate::sys::{fork, thread as system};
 
 /// A counter for each label, and one for the rest.
@@ -178,10 +179,12 @@ impl Drop for Dying {
 /// this many: 350 ns spread over so many tasks.
 const LOOK_EVERY: u32 = 4096;
 
-#[inline]
+static WAY: Shortcut<Current> = Shortcut::new(&CURRENT);
+
+#[inline(always)]
 pub(super) fn with<R>(work: impl FnOnce(&Current) -> R) -> R {
     // A const thread-local without a destructor is there for as long as the thread runs.
-    CURRENT.with(work)
+    WAY.with(work)
 }
 
 impl Current {

@@ -28,8 +28,8 @@ pub use entry::{Entry, Reason};
 pub use library::{FULL, Library, Mark, QueueSource, ThreadState};
 pub use line::Line;
 pub use locking::HasLocks;
-pub use look::{Bound, Glance};
-pub use registry::{Look, MOST, bound, libraries, look_again, look_in_passing, refused};
+pub use look::{Bound, Glance, Only};
+pub use registry::{Look, MOST, bound, libraries, look_again, look_in_passing, only, refused};
 
 /// Why a libcrypto that is loaded cannot be driven.
 #[derive(Debug, thiserror::Error)]

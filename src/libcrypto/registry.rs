@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::BindError;
 use super::library::Library;
-use super::look::Bound;
+use super::look::{Bound, Only};
 use super::memory;
 use crate::sys::{exit, fork, objects, walk};
 
@@ -24,6 +24,8 @@ struct List {
 }
 
 static LIST: AtomicPtr<List> = AtomicPtr::new(std::ptr::null_mut());
+/// [`Only::word`] of the list; 0 while the list changes.
+static ONLY: AtomicU64 = AtomicU64::new(0);
 /// The dynamic linker's counters at the last search. Apart from the list: a process that loads and unloads
 /// plug-ins all the time moves them without changing what is bound.
 static SEEN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
@@ -36,6 +38,13 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 #[must_use]
 pub fn bound() -> &'static [Bound] {
     current().map_or(&[], |list| &list.bound)
+}
+
+/// The library that is bound, where it is the only one, and one that a look reads by itself.
+#[inline(always)]
+#[must_use]
+pub fn only() -> Option<Only> {
+    Only::from_word(ONLY.load(Ordering::Acquire))
 }
 
 #[inline]
@@ -200,7 +209,10 @@ fn search() {
 }
 
 fn publish(list: List) {
+    let only = Only::of(&list.bound);
+    ONLY.store(0, Ordering::SeqCst);
     LIST.store(Box::into_raw(Box::new(list)), Ordering::SeqCst);
+    ONLY.store(Only::word(only), Ordering::SeqCst);
     // The exit handler may have run meanwhile.
     if EXITING.load(Ordering::SeqCst) {
         stop();
@@ -210,6 +222,7 @@ fn publish(list: List) {
 /// From now on no guard touches a libcrypto: the process exits.
 fn stop() {
     EXITING.store(true, Ordering::SeqCst);
+    ONLY.store(0, Ordering::SeqCst);
     LIST.store(std::ptr::null_mut(), Ordering::SeqCst);
 }
 

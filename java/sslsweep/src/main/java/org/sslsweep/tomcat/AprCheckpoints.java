@@ -39,11 +39,13 @@ final class AprCheckpoints {
             recorded(request, false);
             return;
         }
-        request.setInputBuffer(new Input(request.getInputBuffer(), label));
         Response response = request.getResponse();
+        Output output = null;
         if (OUTPUT != null && response != null) {
-            response.setOutputBuffer(new Output((OutputBuffer) OUTPUT.get(response), label));
+            output = new Output((OutputBuffer) OUTPUT.get(response), label);
+            response.setOutputBuffer(output);
         }
+        request.setInputBuffer(new Input(request.getInputBuffer(), output, label));
     }
 
     private static Class<?> apr() {
@@ -60,9 +62,9 @@ final class AprCheckpoints {
      * needs no checkpoint of its own.
      */
     static void recorded(Request request, boolean recorded) {
-        Response response = request.getResponse();
-        if (OUTPUT != null && response != null && OUTPUT.get(response) instanceof Output) {
-            ((Output) OUTPUT.get(response)).recorded = recorded;
+        InputBuffer input = request.getInputBuffer();
+        if (input instanceof Input && ((Input) input).output != null) {
+            ((Input) input).output.recorded = recorded;
         }
     }
 
@@ -78,10 +80,13 @@ final class AprCheckpoints {
 
     private static final class Input implements InputBuffer {
         private final InputBuffer input;
+        /** The same request's; null where it cannot be reached. */
+        private final Output output;
         private final int label;
 
-        Input(InputBuffer input, int label) {
+        Input(InputBuffer input, Output output, int label) {
             this.input = input;
+            this.output = output;
             this.label = label;
         }
 

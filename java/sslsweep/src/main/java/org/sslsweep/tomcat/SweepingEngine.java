@@ -22,10 +22,14 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
     // Plain fields: they choose labels only.
     private boolean established;
     private boolean closing;
+    /** Labels of the state, at hand: each operation takes one, from a cold cache. */
+    private int reading;
+    private int writing;
 
     SweepingEngine(SSLEngine engine, ConnectorLabels labels) {
         this.engine = engine;
         this.labels = labels;
+        chooseLabels();
     }
 
     /** Where Tomcat asks; its own engines do not answer {@link #getApplicationProtocol}. */
@@ -37,7 +41,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
 
     @Override
     public SSLEngineResult wrap(ByteBuffer source, ByteBuffer target) throws SSLException {
-        int label = writing();
+        int label = writing;
         long token = TaskHooks.enterOperation(label);
         try {
             return noted(engine.wrap(source, target));
@@ -48,7 +52,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
 
     @Override
     public SSLEngineResult wrap(ByteBuffer[] sources, ByteBuffer target) throws SSLException {
-        int label = writing();
+        int label = writing;
         long token = TaskHooks.enterOperation(label);
         try {
             return noted(engine.wrap(sources, target));
@@ -59,7 +63,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
 
     @Override
     public SSLEngineResult wrap(ByteBuffer[] sources, int first, int count, ByteBuffer target) throws SSLException {
-        int label = writing();
+        int label = writing;
         long token = TaskHooks.enterOperation(label);
         try {
             return noted(engine.wrap(sources, first, count, target));
@@ -70,7 +74,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
 
     @Override
     public SSLEngineResult unwrap(ByteBuffer source, ByteBuffer target) throws SSLException {
-        int label = reading();
+        int label = reading;
         long token = TaskHooks.enterOperation(label);
         try {
             return noted(engine.unwrap(source, target));
@@ -81,7 +85,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
 
     @Override
     public SSLEngineResult unwrap(ByteBuffer source, ByteBuffer[] targets) throws SSLException {
-        int label = reading();
+        int label = reading;
         long token = TaskHooks.enterOperation(label);
         try {
             return noted(engine.unwrap(source, targets));
@@ -92,7 +96,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
 
     @Override
     public SSLEngineResult unwrap(ByteBuffer source, ByteBuffer[] targets, int first, int count) throws SSLException {
-        int label = reading();
+        int label = reading;
         long token = TaskHooks.enterOperation(label);
         try {
             return noted(engine.unwrap(source, targets, first, count));
@@ -104,6 +108,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
     @Override
     public void beginHandshake() throws SSLException {
         established = false;
+        chooseLabels();
         int label = labels.tlsHandshake;
         long token = TaskHooks.enterOperation(label);
         try {
@@ -116,6 +121,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
     @Override
     public void closeInbound() throws SSLException {
         closing = true;
+        chooseLabels();
         int label = labels.tlsClose;
         long token = TaskHooks.enterOperation(label);
         try {
@@ -128,6 +134,7 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
     @Override
     public void closeOutbound() {
         closing = true;
+        chooseLabels();
         int label = labels.tlsClose;
         long token = TaskHooks.enterOperation(label);
         try {
@@ -192,18 +199,16 @@ final class SweepingEngine extends SSLEngine implements SSLUtil.ProtocolInfo {
         }
     }
 
-    private int writing() {
-        return closing ? labels.tlsClose : established ? labels.tlsWrite : labels.tlsHandshake;
-    }
-
-    private int reading() {
-        return closing ? labels.tlsClose : established ? labels.tlsRead : labels.tlsHandshake;
+    private void chooseLabels() {
+        reading = closing ? labels.tlsClose : established ? labels.tlsRead : labels.tlsHandshake;
+        writing = closing ? labels.tlsClose : established ? labels.tlsWrite : labels.tlsHandshake;
     }
 
     private SSLEngineResult noted(SSLEngineResult result) {
         if (!established) {
             HandshakeStatus status = result.getHandshakeStatus();
             established = status == HandshakeStatus.FINISHED || status == HandshakeStatus.NOT_HANDSHAKING;
+            chooseLabels();
         }
         return result;
     }
