@@ -9,6 +9,7 @@ import org.apache.coyote.OutputBuffer;
 import org.apache.coyote.ProtocolHandler;
 import org.apache.coyote.Request;
 import org.apache.coyote.Response;
+import org.apache.coyote.http11.Http11InputBuffer;
 import org.apache.tomcat.util.net.ApplicationBufferHandler;
 import org.sslsweep.TaskHooks;
 
@@ -45,7 +46,7 @@ final class AprCheckpoints {
             output = new Output((OutputBuffer) OUTPUT.get(response), label);
             response.setOutputBuffer(output);
         }
-        request.setInputBuffer(new Input(request.getInputBuffer(), output, label));
+        request.setInputBuffer(new Input(request, output, label));
     }
 
     private static Class<?> apr() {
@@ -68,6 +69,11 @@ final class AprCheckpoints {
         }
     }
 
+    /** Whether the connector has bytes from the socket that it has not yet handed on. */
+    private static boolean isInMemory(InputBuffer input) {
+        return input instanceof Http11InputBuffer && ((Http11InputBuffer) input).getByteBuffer().hasRemaining();
+    }
+
     private static VarHandle output() {
         try {
             // It has a setter and no getter.
@@ -79,21 +85,32 @@ final class AprCheckpoints {
     }
 
     private static final class Input implements InputBuffer {
+        private final Request request;
         private final InputBuffer input;
         /** The same request's; null where it cannot be reached. */
         private final Output output;
         private final int label;
 
-        Input(InputBuffer input, Output output, int label) {
-            this.input = input;
+        Input(Request request, Output output, int label) {
+            this.request = request;
+            this.input = request.getInputBuffer();
             this.output = output;
             this.label = label;
         }
 
         @Override
         public int doRead(ApplicationBufferHandler handler) throws IOException {
-            TaskHooks.checkpoint(label);
+            if (readsSocket()) {
+                TaskHooks.checkpoint(label);
+            }
             return input.doRead(handler);
+        }
+
+        /** False only where no native can follow: the next checkpoint finds what was left just as well. */
+        private boolean readsSocket() {
+            long length = request.getContentLengthLong();
+            // In chunks: whether the end is in memory shows only when it is read.
+            return length < 0 || request.getBytesRead() < length && !isInMemory(input);
         }
 
         @Override
