@@ -3,14 +3,16 @@
 
 CARGO ?= cargo
 target := $(or $(CARGO_TARGET_DIR),target)
-maven := mvn --file java/pom.xml -Dsslsweep.native.folder=$(abspath $(target))/release
+maven := mvn --file java/pom.xml -Dsslsweep.native.folder=$(abspath $(target))/release \
+	-Dsslsweep.dropin.folder=$(abspath $(target))/dropin-checked
 scripts := ci/*.sh cli/tests/*.sh .ci/run
 
-.PHONY: help setup demo jar servers natives test bench lint
+.PHONY: help setup demo dropin dropin-checked jar servers natives test bench lint
 
 help:
 	@echo 'make setup   install what is missing: Debian packages, rustfmt and clippy, the OpenSSL lines, Java 25'
 	@echo 'make demo    the large-after-small regression on real libraries; report in report/'
+	@echo 'make dropin  target/dropin/libtcnative-2.so, in place of tomcat-native'
 	@echo 'make jar     java/sslsweep/target/sslsweep-VERSION.jar, with the native library inside'
 	@echo 'make servers the Tomcats that `sslsweep regress --server` starts'
 	@echo 'make test    all tests'
@@ -31,13 +33,22 @@ demo: setup
 natives: setup
 	$(CARGO) build --release --locked --package sslsweep --package sslsweep-leaver
 
+dropin: setup
+	$(CARGO) build --release --locked --package sslsweep-tcnative
+	install -D $(target)/release/libtcnative_2.so $(target)/dropin/libtcnative-2.so
+
+# For tests: ends the process where a native leaves the error queue dirty.
+dropin-checked: setup
+	$(CARGO) build --release --locked --package sslsweep-tcnative --features queue-check --target-dir $(target)/queue-check
+	install -D $(target)/queue-check/release/libtcnative_2.so $(target)/dropin-checked/libtcnative-2.so
+
 jar: natives
 	$(maven) --projects sslsweep -Dmaven.test.skip package
 
 servers: natives
 	$(maven) --projects tomcat-server-9,tomcat-server-10 --also-make -Dmaven.test.skip package
 
-test: servers
+test: servers dropin-checked
 	$(CARGO) test --workspace --all-features --locked
 	$(maven) verify
 
