@@ -195,8 +195,9 @@ fn nothing_points_back() {
 #[test]
 fn unsafe_lives_in_its_places() {
     let page = page();
-    let files =
-        ["src", "cli/src", "libssl/src", "tcnative/src", "java", "examples"].into_iter().flat_map(rust_files);
+    let files = ["src", "cli/src", "libssl/src", "tcnative/src", "java", "examples"]
+        .into_iter()
+        .flat_map(rust_files);
     let wrong: Vec<String> = files
         .flat_map(|path| misplaced_unsafe(&path, &Source::read(&read(&path)), &page))
         .collect();

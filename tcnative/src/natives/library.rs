@@ -48,8 +48,14 @@ natives! {
     /// For the log.
     fn aprVersionString(env) -> jobject |native| { java::string(env, c"1.7.2") }
 
-    /// What APR can do, which Tomcat 9 asks for: nothing.
-    hot fn has(_what: jint) -> bool { false }
+    /// What APR can do, which Tomcat 9 asks for. It refuses a library without threads; the rest are what this platform
+    /// has, except sockets and files, which are for the APR connector alone.
+    hot fn has(what: jint) -> bool {
+        // IPv6, threads, file names in Unicode, users, large files, files shared among threads, Unix sockets.
+        matches!(what, 0 | 2 | 10 | 12 | 13 | 14 | 22)
+            // Big endian.
+            || (what == 16 && cfg!(target_endian = "big"))
+    }
 
     /// Sizes of APR, which Tomcat 9 asks for.
     hot fn size(what: jint) -> jint {

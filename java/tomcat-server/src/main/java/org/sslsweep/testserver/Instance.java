@@ -16,7 +16,8 @@ import org.apache.catalina.core.AprLifecycleListener;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.catalina.util.ServerInfo;
 import org.apache.coyote.AbstractProtocol;
-import org.apache.tomcat.util.net.SSLHostConfig;
+import org.apache.coyote.http11.AbstractHttp11Protocol;
+import org.apache.coyote.http2.Http2Protocol;
 import org.apache.tomcat.util.net.SSLHostConfigCertificate;
 import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 import org.apache.tomcat.websocket.server.WsSci;
@@ -64,6 +65,11 @@ final class Instance {
         tomcat.destroy();
     }
 
+    /** Has all certificates read again. Connections that are there keep what they have. */
+    void reload() {
+        ((AbstractHttp11Protocol<?>) connector.getProtocolHandler()).reloadSslHostConfigs();
+    }
+
     int port() {
         return connector.getLocalPort();
     }
@@ -102,19 +108,22 @@ final class Instance {
             Options.set(made, "sslImplementationName", options.tls.implementation);
         }
         options.attributes.forEach((name, value) -> Options.set(made, name, value));
-        SSLHostConfig host = new SSLHostConfig();
-        host.setProtocols("TLSv1.2+TLSv1.3");
-        SSLHostConfigCertificate certificate =
-                new SSLHostConfigCertificate(host, SSLHostConfigCertificate.Type.UNDEFINED);
-        certificate.setCertificateFile(options.base.resolve("certificate.pem").toString());
-        certificate.setCertificateKeyFile(options.base.resolve("key.pem").toString());
-        host.addCertificate(certificate);
-        made.addSslHostConfig(host);
+        if (options.http2) {
+            Http2Protocol http2 = new Http2Protocol();
+            // Java's client divides bodies into frames that are taken for an attack where they happen to be small.
+            http2.setOverheadDataThreshold(0);
+            http2.setOverheadWindowUpdateThreshold(0);
+            made.addUpgradeProtocol(http2);
+        }
+        TlsHosts.add(made, options);
         return made;
     }
 
     private void addApplication(Context context) {
         add(context, "/put", new PutServlet());
+        add(context, "/back", new BackServlet());
+        add(context, "/tls", new TlsServlet());
+        context.getPipeline().addValve(new AskValve());
         add(context, "/leave", new LeaveServlet());
         add(context, "/async", new AsyncServlet(application));
         // WebSocket's filter is asked only where some servlet would answer.

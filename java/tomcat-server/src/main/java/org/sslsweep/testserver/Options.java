@@ -3,11 +3,14 @@ package org.sslsweep.testserver;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.tomcat.util.IntrospectionUtils;
 
 /** What the program was started with. Each argument is {@code --NAME=VALUE}. */
 final class Options {
+    private static final String HOST = "host.";
+
     /** How TLS is done. */
     enum Tls {
         /** OpenSSL through tomcat-native. */
@@ -38,6 +41,10 @@ final class Options {
     final boolean automatic;
     /** Attributes of the connector. */
     final Map<String, String> attributes;
+    /** By name what is said of each host, see {@link TlsHosts}: {@code --host.NAME=ATTRIBUTES}. */
+    final Map<String, Map<String, String>> hosts = new LinkedHashMap<>();
+    /** Whether there is HTTP/2. */
+    final boolean http2;
     /** Attributes of sslsweep's listener; null: there is no listener. */
     final Map<String, String> listener;
 
@@ -47,6 +54,12 @@ final class Options {
         tls = Tls.valueOf(take(values, "tls", null));
         automatic = Boolean.parseBoolean(take(values, "automatic", "false"));
         attributes = pairs(take(values, "attributes", ""));
+        http2 = Boolean.parseBoolean(take(values, "http2", "false"));
+        for (String name : List.copyOf(values.keySet())) {
+            if (name.startsWith(HOST)) {
+                hosts.put(name.substring(HOST.length()), pairs(values.remove(name)));
+            }
+        }
         String text = take(values, "listener", "off");
         listener = text.equals("off") ? null : pairs(text);
         if (!values.isEmpty()) {

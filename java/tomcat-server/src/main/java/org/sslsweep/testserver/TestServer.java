@@ -13,8 +13,8 @@ import org.sslsweep.ThreadHygiene;
  * A Tomcat under test. Says on its standard output, a line of JSON each, that it listens, and what it is asked on its
  * standard input; ends with it. Tomcat's log goes to standard error.
  *
- * <p>Orders: {@code snapshot}, {@code tasks}, {@code figures}, {@code reset}, {@code restart}, {@code stop},
- * {@code quit}.
+ * <p>Orders: {@code snapshot}, {@code tasks}, {@code figures}, {@code reset}, {@code reload}, {@code restart},
+ * {@code stop}, {@code quit}.
  */
 public final class TestServer {
     private static final PrintStream OUT = System.out;
@@ -63,6 +63,10 @@ public final class TestServer {
                 return true;
             case "reset":
                 ThreadHygiene.reset();
+                say(order, "\"done\":true");
+                return true;
+            case "reload":
+                instance.reload();
                 say(order, "\"done\":true");
                 return true;
             case "restart":

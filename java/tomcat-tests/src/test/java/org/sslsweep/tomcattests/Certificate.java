@@ -26,6 +26,10 @@ final class Certificate {
         return INSTANCE;
     }
 
+    java.security.cert.Certificate certificate() throws GeneralSecurityException {
+        return store.getCertificate("server");
+    }
+
     /** Writes certificate.pem and key.pem. */
     void write(Path folder) throws IOException {
         try {

@@ -8,9 +8,14 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import javax.net.ssl.SNIHostName;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
 
 /** One connection of HTTP/1.1 on Java's own TLS: not the library under test. */
@@ -19,8 +24,11 @@ final class Connection implements AutoCloseable {
     private final InputStream in;
     private final OutputStream out;
 
-    private Connection(SSLSocket socket) throws IOException {
+    private final String host;
+
+    private Connection(SSLSocket socket, String host) throws IOException {
         this.socket = socket;
+        this.host = host;
         in = new BufferedInputStream(socket.getInputStream(), 64 * 1024);
         out = socket.getOutputStream();
     }
@@ -31,13 +39,27 @@ final class Connection implements AutoCloseable {
     }
 
     static Connection open(int port, String protocol) throws IOException {
-        SSLSocket socket = (SSLSocket) context().getSocketFactory().createSocket("127.0.0.1", port);
+        return open(port, protocol, "localhost", context());
+    }
+
+    /** As a client that takes the server for that host, which it names in SNI. */
+    static Connection open(int port, String protocol, String host, SSLContext context) throws IOException {
+        return open(port, parameters -> parameters.setProtocols(new String[] {protocol}), host, context);
+    }
+
+    /** With more to say of the TLS that it wants. */
+    static Connection open(int port, Consumer<SSLParameters> wishes, String host, SSLContext context)
+            throws IOException {
+        SSLSocket socket = (SSLSocket) context.getSocketFactory().createSocket("127.0.0.1", port);
         try {
             socket.setSoTimeout((int) TimeUnit.SECONDS.toMillis(JavaProcess.PATIENCE_SECONDS));
             socket.setTcpNoDelay(true);
-            socket.setEnabledProtocols(new String[] {protocol});
+            SSLParameters parameters = socket.getSSLParameters();
+            parameters.setServerNames(List.of(new SNIHostName(host)));
+            wishes.accept(parameters);
+            socket.setSSLParameters(parameters);
             socket.startHandshake();
-            return new Connection(socket);
+            return new Connection(socket, host);
         } catch (IOException e) {
             socket.close();
             throw e;
@@ -60,13 +82,25 @@ final class Connection implements AutoCloseable {
         return response();
     }
 
+    /** PUTs a body to a servlet that answers bytes. */
+    byte[] exchange(String path, Body body) throws IOException {
+        startPut(path, body.length());
+        body.writeTo(out);
+        out.flush();
+        return responseBytes();
+    }
+
+    SSLSession session() {
+        return socket.getSession();
+    }
+
     /** Sends the head of a PUT, and nothing of its body. */
     void startPut(String path, long length) throws IOException {
-        head("PUT " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + length + "\r\n\r\n");
+        head("PUT " + path + " HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: " + length + "\r\n\r\n");
     }
 
     byte[] get(String path) throws IOException {
-        head("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        head("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
         return responseBytes();
     }
 

@@ -35,11 +35,17 @@ enum Kind {
         return this == TOMCAT11_VIRTUAL;
     }
 
-    String java() {
+    /** The program that is this server. */
+    Server.Program program() throws IOException {
+        List<String> jvm = isVirtual() ? List.of("--enable-native-access=ALL-UNNAMED") : List.of();
+        return new Server.Program(java(), jvm, classPath(module), connector, tls, attributes);
+    }
+
+    private String java() {
         return isVirtual() ? Folders.java25() : Folders.java();
     }
 
-    String classPath() throws IOException {
+    static String classPath(String module) throws IOException {
         Path target = Folders.JAVA.resolve(module).resolve("target");
         return target.resolve("classes") + ":" + Files.readString(target.resolve("classpath.txt")).strip();
     }

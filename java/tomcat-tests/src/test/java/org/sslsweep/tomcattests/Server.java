@@ -26,22 +26,40 @@ final class Server implements AutoCloseable {
         this.process = process;
     }
 
+    /**
+     * What is started.
+     *
+     * @param java the program of the Java that runs it
+     * @param jvm options of the JVM
+     * @param attributes attributes of the connector, {@code name:value}
+     */
+    record Program(
+            String java, List<String> jvm, String classPath, String connector, String tls, List<String> attributes) {}
+
     /** How a server is started. */
     static final class Builder {
-        private final Kind kind;
+        private final Program program;
         private final List<String> jvm = new ArrayList<>();
         private final List<String> attributes = new ArrayList<>();
+        private final List<String> options = new ArrayList<>();
         private String listener = "";
         private String libraryPath = Folders.TCNATIVE.toString();
 
-        private Builder(Kind kind) {
-            this.kind = kind;
-            attributes.addAll(kind.attributes);
+        private Builder(Program program) {
+            this.program = program;
+            jvm.addAll(program.jvm());
+            attributes.addAll(program.attributes());
         }
 
         /** An attribute of the connector, {@code name:value}. */
         Builder attribute(String attribute) {
             attributes.add(attribute);
+            return this;
+        }
+
+        /** An option of the server's program, {@code --NAME=VALUE}. */
+        Builder option(String option) {
+            options.add(option);
             return this;
         }
 
@@ -66,16 +84,14 @@ final class Server implements AutoCloseable {
             Path base = Files.createTempDirectory("sslsweep-server");
             Certificate.get().write(base);
             List<String> command = new ArrayList<>();
-            command.add(kind.java());
+            command.add(program.java());
             command.addAll(JavaProcess.CHECKS);
             command.addAll(List.of("-Xmx256m", "-Djava.library.path=" + libraryPath));
-            if (kind.isVirtual()) {
-                command.add("--enable-native-access=ALL-UNNAMED");
-            }
             command.addAll(jvm);
-            command.addAll(List.of("-cp", kind.classPath(), "org.sslsweep.testserver.TestServer", "--base=" + base,
-                    "--connector=" + kind.connector, "--tls=" + kind.tls, "--listener=" + listener,
+            command.addAll(List.of("-cp", program.classPath(), "org.sslsweep.testserver.TestServer", "--base=" + base,
+                    "--connector=" + program.connector(), "--tls=" + program.tls(), "--listener=" + listener,
                     "--attributes=" + String.join(",", attributes)));
+            command.addAll(options);
             return new Server(base, new JavaProcess(new ProcessBuilder(command)));
         }
 
@@ -92,8 +108,12 @@ final class Server implements AutoCloseable {
         }
     }
 
-    static Builder of(Kind kind) {
-        return new Builder(kind);
+    static Builder of(Kind kind) throws IOException {
+        return of(kind.program());
+    }
+
+    static Builder of(Program program) {
+        return new Builder(program);
     }
 
     int port() {
@@ -103,6 +123,11 @@ final class Server implements AutoCloseable {
     /** The class that makes its TLS engines. */
     String tls() {
         return listening.get("tls").textValue();
+    }
+
+    /** Its folder, with certificate.pem. */
+    Path base() {
+        return base;
     }
 
     JavaProcess process() {

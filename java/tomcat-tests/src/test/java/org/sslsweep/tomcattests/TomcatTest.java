@@ -231,7 +231,7 @@ class TomcatTest {
     }
 
     /** What a client may send to a TLS port that is no TLS, or the beginning of it. Waits until the server has closed. */
-    private static void garbage(int port, int which) throws IOException {
+    static void garbage(int port, int which) throws IOException {
         byte[] text = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
         byte[] random = new byte[512];
         new Random(which).nextBytes(random);
