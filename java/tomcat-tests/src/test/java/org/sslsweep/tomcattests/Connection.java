@@ -90,6 +90,11 @@ final class Connection implements AutoCloseable {
         return responseBytes();
     }
 
+    /** In TLS 1.2 the client renegotiates. */
+    void handshakeAgain() throws IOException {
+        socket.startHandshake();
+    }
+
     SSLSession session() {
         return socket.getSession();
     }

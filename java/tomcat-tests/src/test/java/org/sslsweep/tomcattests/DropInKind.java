@@ -9,9 +9,12 @@ import java.util.stream.Collectors;
 enum DropInKind {
     TOMCAT9_NIO("tomcat-server-9", "nio", false),
     TOMCAT9_NIO2("tomcat-server-9", "nio2", false),
+    TOMCAT9_CURRENT_NIO("tomcat-server-9-current", "nio", false),
+    TOMCAT9_CURRENT_NIO2("tomcat-server-9-current", "nio2", false),
     TOMCAT10_NIO("tomcat-server-10", "nio", false),
     TOMCAT10_NIO2("tomcat-server-10", "nio2", false),
-    TOMCAT10_NIO_JAVA25("tomcat-server-10", "nio", true),
+    TOMCAT10_CURRENT_NIO("tomcat-server-10-current", "nio", false),
+    TOMCAT10_CURRENT_NIO2_JAVA25("tomcat-server-10-current", "nio2", true),
     TOMCAT11_NIO("tomcat-server-11", "nio", false),
     TOMCAT11_NIO2("tomcat-server-11", "nio2", false),
     TOMCAT11_NIO_JAVA25("tomcat-server-11", "nio", true),
@@ -32,6 +35,11 @@ enum DropInKind {
 
     boolean isNio2() {
         return connector.equals("nio2");
+    }
+
+    /** Whether Tomcat asks a client of TLS 1.3 for its certificate after the handshake: the old ones wait for ever. */
+    boolean asksAfterTheHandshake() {
+        return !module.equals("tomcat-server-9") && !module.equals("tomcat-server-10");
     }
 
     /** The program that is this server. */

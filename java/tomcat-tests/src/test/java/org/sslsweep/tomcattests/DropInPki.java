@@ -19,8 +19,9 @@ import javax.net.ssl.TrustManagerFactory;
 /**
  * Certificates of an authority of the tests' own, made by the openssl command: NAME.pem with the key NAME.key.
  *
- * <p>{@code rsa}, {@code ec}, {@code renewed}, {@code client} and {@code revoked} are the authority's; {@code chained} is
- * of {@code middle}, which is the authority's, and its key has a password; {@code stranger} is nobody's.
+ * <p>{@code rsa}, {@code ec}, {@code edwards}, {@code renewed}, {@code client} and {@code revoked} are the authority's;
+ * {@code chained} is of {@code middle}, which is the authority's, and its key has a password; {@code stranger} is nobody's.
+ * {@code renewable} is a copy of {@code rsa}, to be replaced.
  */
 final class DropInPki {
     static final String PASSWORD = "changeit";
@@ -39,6 +40,7 @@ final class DropInPki {
         pki.certificate("middle", "ca", EC, "basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign");
         pki.certificate("rsa", "ca", RSA, "subjectAltName=DNS:both.test");
         pki.certificate("ec", "ca", EC, "subjectAltName=DNS:both.test");
+        pki.certificate("edwards", "ca", List.of("-newkey", "ed25519"), "subjectAltName=DNS:edwards.test");
         pki.certificate("renewed", "ca", RSA, "subjectAltName=DNS:renewed.test");
         pki.certificate("chained", "middle", RSA, "subjectAltName=DNS:chain.test");
         pki.certificate("client", "ca", EC, "extendedKeyUsage=clientAuth");
@@ -51,12 +53,18 @@ final class DropInPki {
                     pki.file("ca.pem"), "-name", name, "-passout", "pass:" + PASSWORD, "-out", pki.file(name + ".p12"));
         }
         pki.revoke("revoked");
+        pki.replace("renewable", "rsa");
         pki.writeTrustStore();
         return pki;
     }
 
     String file(String name) {
         return folder.resolve(name).toString();
+    }
+
+    /** A certificate and its key, as attributes of a host's certificate of that type. */
+    String files(String type, String name) {
+        return type + ".certificateFile:" + file(name + ".pem") + "," + type + ".certificateKeyFile:" + file(name + ".key");
     }
 
     /** Puts another certificate and its key where these are, as one who renews them does. */

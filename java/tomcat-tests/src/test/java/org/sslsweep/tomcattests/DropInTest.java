@@ -26,7 +26,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
-import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.AfterParameterizedClassInvocation;
@@ -77,7 +76,6 @@ class DropInTest {
 
     @Test
     void aLargeBodyArrivesWhole() throws Exception {
-        Assumptions.assumeTrue(kind == DropInKind.TOMCAT9_NIO || kind == DropInKind.TOMCAT10_NIO2);
         Body large = new Body(100_000_000);
         try (Connection connection = Connection.open(server.port())) {
             assertEquals(SMALL.digest(), connection.put("/put", SMALL));
