@@ -42,6 +42,7 @@ need libtcnative-1 installed libtcnative-1   # tests: the genuine tcnative
 need libtomcat9-java installed libtomcat9-java # tests: Debian's Tomcat 9; has no service
 need tomcat10-common installed tomcat10-common # tests: Debian's Tomcat 10; has no service (see ci/java.sh)
 need strace command -v strace                # tests: a clean task makes no system call
+need valgrind command -v valgrind            # tests: the drop-in without errors and leaks
 need shellcheck command -v shellcheck        # make lint
 
 ((${#missing[@]})) || exit 0

@@ -51,6 +51,16 @@ unsafe extern "C" {
     pub(crate) fn SSL_in_init(ssl: *const SSL) -> c_int;
     pub(crate) fn SSL_renegotiate(ssl: *mut SSL) -> c_int;
     pub(crate) fn SSL_renegotiate_pending(ssl: *const SSL) -> c_int;
+    #[cfg(test)]
+    pub(crate) fn CRYPTO_set_mem_functions(
+        malloc: Option<unsafe extern "C" fn(usize, *const c_char, c_int) -> *mut c_void>,
+        realloc: Option<
+            unsafe extern "C" fn(*mut c_void, usize, *const c_char, c_int) -> *mut c_void,
+        >,
+        free: Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int)>,
+    ) -> c_int;
+    #[cfg(test)]
+    pub(crate) fn SSL_set_post_handshake_auth(ssl: *mut SSL, value: c_int);
     pub(crate) fn SSL_verify_client_post_handshake(ssl: *mut SSL) -> c_int;
     pub(crate) fn SSL_set_verify_result(ssl: *mut SSL, result: c_long);
 

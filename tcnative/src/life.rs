@@ -68,3 +68,6 @@ pub(crate) fn connection_index() -> c_int {
         ffi::CRYPTO_get_ex_new_index(CLASS, 0, nothing, None, None, None)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,11 @@
 
 pub(crate) mod flow;
 mod network;
+#[cfg(test)]
+pub(crate) mod pair;
 mod properties;
+#[cfg(test)]
+mod tests;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
