@@ -7,7 +7,7 @@ maven := mvn --file java/pom.xml -Dsslsweep.native.folder=$(abspath $(target))/r
 	-Dsslsweep.dropin.folder=$(abspath $(target))/dropin-checked
 scripts := ci/*.sh cli/tests/*.sh .ci/run
 
-.PHONY: help setup demo dropin dropin-checked jar servers natives test bench lint
+.PHONY: help setup demo dropin dropin-checked jar servers natives test bench bench-dropin lint
 
 help:
 	@echo 'make setup   install what is missing: Debian packages, rustfmt and clippy, the OpenSSL lines, Java 25'
@@ -17,6 +17,7 @@ help:
 	@echo 'make servers the Tomcats that `sslsweep regress --server` starts'
 	@echo 'make test    all tests'
 	@echo 'make bench   what hygiene costs on each library, held to its bounds, and the benchmarks'
+	@echo 'make bench-dropin  our libtcnative-2.so beside the C library: CPU time of a Tomcat on each'
 	@echo 'make lint    formatting, clippy, shellcheck, documentation'
 
 setup:
@@ -59,6 +60,11 @@ bench: natives
 	$(maven) --projects benchmarks --also-make -Dmaven.test.skip package
 	java --class-path "java/benchmarks/target/classes:$$(cat java/benchmarks/target/classpath)" \
 		org.sslsweep.benchmarks.Check
+
+# Writes target/bench/dropin.json.
+bench-dropin: servers dropin
+	$(CARGO) build --release --locked --package sslsweep-cli
+	$(target)/release/sslsweep dropin-cost --dropin $(target)/dropin --out $(target)/bench/dropin.json --check
 
 lint: setup
 	$(CARGO) fmt --all --check

@@ -3,6 +3,7 @@
 
 mod cost;
 mod cure;
+mod dropin_cost;
 mod libs;
 mod load;
 mod output;
@@ -25,6 +26,8 @@ struct Arguments {
 enum Command {
     /// Measure what looking, clearing, guarding and releasing cost on each library
     Cost(cost::Arguments),
+    /// Measure a Tomcat on our libtcnative-2.so beside one on the C library
+    DropinCost(dropin_cost::Arguments),
     /// List every libcrypto of a process, and what cannot be swept there
     Libs(libs::LibsArguments),
     /// Send verified PUTs to a TLS server
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::Cost(arguments) => {
             cost::run(&arguments).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
+        Command::DropinCost(arguments) => dropin_cost::run(&arguments).map_err(Into::into),
         Command::Libs(arguments) => libs::run(arguments).map_err(Into::into),
         Command::Load(arguments) => load::run(arguments).map_err(Into::into),
         Command::Regress(arguments) => regress::run(&arguments).map_err(Into::into),

@@ -6,17 +6,17 @@
 //! `docs/regress.md` says what is measured and how far to trust it.
 
 mod child;
-mod client;
-mod estimate;
+pub mod client;
+pub mod estimate;
 mod large;
-mod lines;
+pub mod lines;
 mod paired;
-mod progress;
+pub mod progress;
 mod run;
-mod server;
-mod tomcat;
+pub mod server;
+pub mod tomcat;
 mod verdicts;
-mod warm;
+pub mod warm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ pub struct RegressArguments {
     /// (repeatable). The path of a program: it is used like `sslsweep serve --json` (docs/design.md)
     #[arg(long = "server", value_name = "NAME")]
     servers: Vec<String>,
-    /// Folder of the libtcnative-1.so for a Tomcat (default: where Debian has it)
+    /// Folder of the tcnative library for a Tomcat (default: where Debian has it)
     #[arg(long, value_name = "FOLDER", requires = "servers")]
     tcnative: Option<PathBuf>,
     /// Small PUTs that warm each connector of a Tomcat up, before anything is measured

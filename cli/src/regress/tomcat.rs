@@ -31,6 +31,8 @@ const BACKLOG: u32 = 1024;
 const PATIENCE_MS: u32 = 600_000;
 /// Written by Maven beside the classes of the module.
 const CLASS_PATH: &str = "classpath.txt";
+/// The names that Tomcat looks for, in its order.
+const TCNATIVE: [&str; 2] = ["libtcnative-2.so", "libtcnative-1.so"];
 const BUILD: &str = "run `make servers`";
 
 /// A Tomcat that a server can be.
@@ -83,7 +85,8 @@ pub enum TomcatError {
     },
     /// tomcat-native is not installed.
     #[error(
-        "there is no libtcnative-1.so in {}; install Debian's libtcnative-1, or name its folder by --tcnative",
+        "there is no {} in {}; install Debian's libtcnative-1, or name its folder by --tcnative",
+        TCNATIVE.join(" or "),
         list(folders)
     )]
     NoTcnative {
@@ -234,7 +237,7 @@ fn find_tcnative(named: Option<&Path>) -> Result<PathBuf, TomcatError> {
             vec![debian.into(), "/usr/lib".into(), "/usr/lib64".into(), "/usr/local/lib".into()]
         }
     };
-    let found = folders.iter().map(|folder| folder.join("libtcnative-1.so"));
+    let found = folders.iter().flat_map(|folder| TCNATIVE.map(|name| folder.join(name)));
     let found = found.into_iter().find(|path| path.is_file());
     found.ok_or(TomcatError::NoTcnative { folders })
 }
