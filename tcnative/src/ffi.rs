@@ -18,6 +18,9 @@ pub(crate) type CertVerifyCallback =
     unsafe extern "C" fn(*mut X509_STORE_CTX, *mut c_void) -> c_int;
 
 unsafe extern "C" {
+    #[cfg(test)]
+    pub(crate) fn SSL_key_update(ssl: *mut SSL, kind: c_int) -> c_int;
+
     pub(crate) fn ERR_peek_error() -> c_ulong;
     pub(crate) fn ERR_error_string_n(code: c_ulong, buffer: *mut c_char, length: usize);
     pub(crate) fn ERR_new();

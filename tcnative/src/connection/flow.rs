@@ -1,10 +1,11 @@
 //! Bytes through a connection: what `OpenSSLEngine.wrap` and `unwrap` call.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::ptr;
 
 use super::Connection;
+use super::stash::Stash;
 use crate::ffi;
 use crate::handle::{Fact, Held};
 use crate::java::Refusal;
@@ -12,6 +13,9 @@ use crate::queue::{self, Entered};
 
 /// The most plaintext that is taken at once: a record's.
 const RECORD: i32 = 16 * 1024;
+
+/// Into the rest of a buffer that is shorter the next record is not read: Java has little to gain.
+const WORTH: usize = 1024;
 
 /// What a connection knows about its next read.
 #[derive(Default)]
@@ -22,6 +26,12 @@ pub(super) struct State {
     primed: Cell<Option<c_int>>,
     /// The first error of that read; 0 for none.
     primed_error: Cell<u64>,
+    /// Java has taken plaintext since the last handshake: it comes for what is here before it waits for the network.
+    delivering: Cell<bool>,
+    /// Java's last ciphertext was not taken.
+    refused: Cell<bool>,
+    /// Plaintext that OpenSSL has given away already, the next for Java.
+    stash: RefCell<Stash>,
 }
 
 impl State {
@@ -62,6 +72,14 @@ pub(crate) fn write_network(
     let (bytes, length) = buffer(address, length)?;
     if length == 0 {
         return Ok(0);
+    }
+    if held.flow.primed_error.get() != 0 {
+        // The connection is lost; Java is about to be told why.
+        return Ok(length as i32);
+    }
+    if held.flow.delivering.get() && held.is_ahead() {
+        held.note_facts();
+        return Ok(-1);
     }
     let length = held.network.room(length);
     if length == 0 {
@@ -115,21 +133,30 @@ pub(crate) fn read(
     not_inside(held)?;
     let (bytes, length) = buffer(address, length)?;
     let state = &held.flow;
+    let length = length.min(i32::MAX as usize);
+    // In a handshake the priming read has other things to do.
+    if held.available() > 0 && (length > 0 || state.delivering.get()) {
+        // SAFETY: the buffer is Java's, see `buffer`.
+        let read = unsafe { held.fill(bytes, length) };
+        state.delivering.set(state.delivering.get() || read > 0);
+        held.note_facts();
+        return Ok(read);
+    }
     if let Some(answer) = state.primed.take()
-        && length == 0
+        && (length == 0 || state.primed_error.get() != 0)
     {
         let error = state.primed_error.replace(0);
         if error != 0 {
             queue::keep(error);
         }
+        held.note_facts();
         return Ok(answer);
     }
     if state.starved.get() {
         return Ok(-1);
     }
-    let length = length.min(i32::MAX as usize) as c_int;
     // SAFETY: the SSL is live, and this thread uses it; the buffer is Java's, see `buffer`.
-    let answer = unsafe { ffi::SSL_read(held.ssl, bytes.cast(), length) };
+    let answer = unsafe { ffi::SSL_read(held.ssl, bytes.cast(), length as c_int) };
     held.after_read(answer);
     if answer <= 0 {
         entered.tls();
@@ -163,6 +190,7 @@ pub(crate) fn handshake(entered: &Entered, held: &Held<'_, Connection>) -> Resul
     not_inside(held)?;
     held.flow.wake();
     held.flow.primed.set(None);
+    held.flow.delivering.set(false);
     // SAFETY: the SSL is live, and this thread uses it.
     let answer = unsafe { ffi::SSL_do_handshake(held.ssl) };
     if answer <= 0 {
@@ -176,6 +204,7 @@ pub(crate) fn handshake(entered: &Entered, held: &Held<'_, Connection>) -> Resul
 pub(crate) fn renegotiate(entered: &Entered, held: &Held<'_, Connection>) -> Result<i32, Refusal> {
     not_inside(held)?;
     held.flow.wake();
+    held.flow.delivering.set(false);
     // SAFETY: the SSL is live, and this thread uses it.
     let answer = unsafe { ffi::SSL_renegotiate(held.ssl) };
     if answer <= 0 {
@@ -205,9 +234,14 @@ impl Connection {
         let in_handshake = unsafe { ffi::SSL_in_init(self.ssl) };
         // SAFETY: as above.
         let renegotiates = unsafe { ffi::SSL_renegotiate_pending(self.ssl) };
-        // SAFETY: as above. What is there to be read must be read first.
-        let readable = unsafe { ffi::SSL_pending(self.ssl) };
-        in_handshake == 0 && renegotiates == 0 && readable == 0
+        // What is there to be read must be read first.
+        in_handshake == 0 && renegotiates == 0 && self.readable() == 0
+    }
+
+    /// Plaintext that OpenSSL has, in bytes.
+    fn readable(&self) -> c_int {
+        // SAFETY: the SSL is live, and this thread uses it.
+        unsafe { ffi::SSL_pending(self.ssl) }
     }
 
     /// Java's priming read, ahead of it.
@@ -215,8 +249,80 @@ impl Connection {
         // SAFETY: the SSL is live, and this thread uses it; nothing is written for 0 bytes.
         let answer = unsafe { ffi::SSL_read(self.ssl, ptr::null_mut(), 0) };
         self.after_read(answer);
-        self.flow.primed.set(Some(answer));
+        // Where there is plaintext now, Java's own will say so, and once it has taken that, something else.
+        self.flow.primed.set((self.readable() == 0).then_some(answer));
         self.flow.primed_error.set(queue::take_first());
+    }
+
+    /// Plaintext that is here, in bytes.
+    fn available(&self) -> c_int {
+        self.readable() + self.flow.stash.borrow().len() as c_int
+    }
+
+    /// Java has not yet taken what is here, and gains nothing by giving more: what OpenSSL cannot take at once would be
+    /// copied twice. Where the next record can be read without, it is, so that Java finds it.
+    fn is_ahead(&self) -> bool {
+        let state = &self.flow;
+        self.stash();
+        if !(state.refused.get() || self.readable() > 0 || self.network.has_record()) {
+            return false;
+        }
+        if self.takes_data() && self.network.has_record() {
+            state.primed.set(None);
+            self.prime();
+        }
+        // Java comes twice with the same buffer: once before it reads, and once when its own buffer is full. Had the
+        // second been taken, it would fetch more before it reads again, and would be refused for ever after.
+        let refused = self.available() > 0;
+        state.refused.set(refused && !state.refused.get());
+        refused
+    }
+
+    /// Makes room in OpenSSL for the next record: the rest of the last one goes into memory of ours.
+    fn stash(&self) {
+        let readable = self.readable();
+        if readable <= 0 || self.flow.stash.borrow().len() > 0 {
+            return;
+        }
+        let mut bytes = vec![0; readable as usize];
+        // SAFETY: the SSL is live, and this thread uses it; there is room for so many bytes.
+        let answer = unsafe { ffi::SSL_read(self.ssl, bytes.as_mut_ptr().cast(), readable) };
+        self.after_read(answer);
+        bytes.truncate(usize::try_from(answer).unwrap_or(0));
+        self.flow.stash.replace(Stash::new(bytes));
+    }
+
+    /// Gives plaintext that is here away, and that of records that have come in whole; returns how many bytes. Java would
+    /// come for each record with a new direct buffer, which it clears first. Only for long buffers, though: a short one
+    /// is for a part of something, and what comes after that may go elsewhere.
+    ///
+    /// # Safety
+    /// `bytes` has room for `length` bytes.
+    unsafe fn fill(&self, bytes: *mut u8, length: usize) -> c_int {
+        if length == 0 {
+            return 0;
+        }
+        // SAFETY: the caller vouches for the room.
+        let mut filled = unsafe { self.flow.stash.borrow_mut().take(bytes, length) };
+        while filled < length
+            && (self.readable() > 0
+                || length - filled >= WORTH && self.network.has_record() && self.takes_data())
+        {
+            // SAFETY: the caller vouches for the room, of which so much is filled.
+            let place = unsafe { bytes.add(filled) };
+            // SAFETY: the SSL is live, and this thread uses it; the place is as above.
+            let answer =
+                unsafe { ffi::SSL_read(self.ssl, place.cast(), (length - filled) as c_int) };
+            self.after_read(answer);
+            if answer <= 0 {
+                // For Java's next priming read: first it gets what there is.
+                self.flow.primed.set(Some(answer));
+                self.flow.primed_error.set(queue::take_first());
+                break;
+            }
+            filled += answer as usize;
+        }
+        filled as c_int
     }
 
     fn after_read(&self, answer: c_int) {
@@ -244,11 +350,13 @@ impl Held<'_, Connection> {
     #[inline]
     fn note_facts(&self) {
         // SAFETY: the SSL is live, and this thread uses it.
-        let readable = unsafe { ffi::SSL_pending(self.ssl()) };
-        // SAFETY: as above.
-        let shutdown = unsafe { ffi::SSL_get_shutdown(self.ssl()) };
+        let mut shutdown = unsafe { ffi::SSL_get_shutdown(self.ssl()) };
+        if self.flow.primed.get().is_some() {
+            // The peer's end comes after what Java has not read yet.
+            shutdown &= !ffi::SSL_RECEIVED_SHUTDOWN;
+        }
         let facts = self.facts();
-        facts.set(Fact::Readable, readable);
+        facts.set(Fact::Readable, self.available());
         facts.set(Fact::Shutdown, shutdown);
         facts.set(Fact::ToSend, self.network.to_send() as i32);
     }

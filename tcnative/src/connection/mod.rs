@@ -7,8 +7,11 @@ mod network;
 #[cfg(test)]
 pub(crate) mod pair;
 mod properties;
+mod stash;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tomcat;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;

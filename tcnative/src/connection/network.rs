@@ -2,7 +2,7 @@
 //!
 //! The C library has a BIO pair: two rings of 17 KiB, and what comes in is copied into one of them before OpenSSL copies it
 //! into its own buffer. Here OpenSSL reads straight from Java's buffer while Java waits in `writeToBIO`; only what
-//! OpenSSL does not take then is kept ([`Inbox`]). What goes out is kept until Java fetches it ([`Outbox`]).
+//! OpenSSL does not take then is kept ([`Inbox`]). What goes out is kept until Java fetches it.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_long, c_void};
@@ -15,6 +15,8 @@ use crate::queue;
 
 /// So much is kept for OpenSSL; Java comes again with the rest.
 const INBOX: usize = 64 * 1024;
+/// Of a record: type, version and length; RFC 8446, 5.1.
+const HEADER: usize = 5;
 /// So much is kept for the network: Java fetches all there is at once, into a buffer with room for one record of
 /// the longest kind.
 const OUTBOX: usize = 17 * 1024;
@@ -39,10 +41,17 @@ impl Inbox {
         to[..length].copy_from_slice(&unread[..length]);
         self.start += length;
         if self.start == self.kept.len() {
-            self.kept.clear();
-            self.start = 0;
+            // A connection that rests needs no memory.
+            *self = Self::default();
         }
         length
+    }
+
+    /// Whether it begins with a whole record: OpenSSL takes no more than the record that it is at.
+    fn has_record(&self) -> bool {
+        let unread = self.kept.get(self.start..).unwrap_or_default();
+        let &[_type, _, _, high, low, ..] = unread else { return false };
+        unread.len() >= HEADER + usize::from(u16::from_be_bytes([high, low]))
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -98,6 +107,11 @@ impl Network {
     /// How much of `length` bytes there is room for.
     pub(super) fn room(&self, length: usize) -> usize {
         length.min(INBOX.saturating_sub(self.inbox.borrow().len()))
+    }
+
+    /// Whether a whole record is kept.
+    pub(super) fn has_record(&self) -> bool {
+        self.inbox.borrow().has_record()
     }
 
     /// Whether OpenSSL would find nothing to read.

@@ -80,9 +80,18 @@ impl End {
         native(|entered| flow::write(entered, &get(self.ssl).unwrap(), address, length).unwrap())
     }
 
+    /// Java's priming read.
+    pub(crate) fn prime(self) -> i32 {
+        native(|entered| flow::read(entered, &get(self.ssl).unwrap(), 0, 0).unwrap())
+    }
+
     /// Java's priming read, and then what there is.
     pub(crate) fn read(self, room: usize) -> Vec<u8> {
-        native(|entered| flow::read(entered, &get(self.ssl).unwrap(), 0, 0).unwrap());
+        self.prime();
+        self.read_only(room)
+    }
+
+    pub(crate) fn read_only(self, room: usize) -> Vec<u8> {
         let mut buffer = vec![0; room];
         let address = buffer.as_mut_ptr().expose_provenance() as jlong;
         let length = room.try_into().unwrap();
@@ -102,7 +111,7 @@ impl End {
     }
 
     /// What waits to be sent, in pieces of at most so many bytes.
-    fn fetch(self, piece: usize) -> Option<Vec<u8>> {
+    pub(crate) fn fetch(self, piece: usize) -> Option<Vec<u8>> {
         let mut buffer = vec![0; piece];
         let address = buffer.as_mut_ptr().expose_provenance() as jlong;
         let length = piece.try_into().unwrap();
@@ -114,7 +123,7 @@ impl End {
     }
 
     /// Returns how much was taken.
-    fn give(self, bytes: &[u8]) -> usize {
+    pub(crate) fn give(self, bytes: &[u8]) -> usize {
         let address = bytes.as_ptr().expose_provenance() as jlong;
         let length = bytes.len().try_into().unwrap();
         let answer = native(|_| {
