@@ -27,6 +27,11 @@ final class DropIn {
         return VERSION.equals(OURS);
     }
 
+    /** The library itself. */
+    static Path library() {
+        return FOLDER.resolve("libtcnative-" + VERSION.charAt(0) + ".so");
+    }
+
     static Server.Builder of(DropInKind kind) throws IOException {
         return Server.of(kind.program()).withoutListener().libraryPath(FOLDER.toString()).option("--http2=true");
     }
@@ -39,7 +44,7 @@ final class DropIn {
             process.awaitLog(line -> line.contains("Loaded Apache Tomcat Native library [" + VERSION));
             process.awaitLog(line -> line.contains("OpenSSL successfully initialized"));
             String maps = Files.readString(Paths.get("/proc/" + process.pid() + "/maps"));
-            assertTrue(maps.contains(FOLDER.toRealPath() + "/libtcnative-" + VERSION.charAt(0) + ".so"), maps);
+            assertTrue(maps.contains(library().toRealPath().toString()), maps);
             assertTrue(server.tls().endsWith(".openssl.OpenSSLContext"), server.tls());
             return server;
         } catch (IOException | InterruptedException | RuntimeException | AssertionError e) {
