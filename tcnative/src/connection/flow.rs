@@ -64,6 +64,7 @@ fn not_inside(held: &Held<'_, Connection>) -> Result<(), Refusal> {
 
 /// Ciphertext from the network: `SSL.writeToBIO`. Returns how many bytes were taken, -1 where there is no room.
 pub(crate) fn write_network(
+    entered: &Entered,
     held: &Held<'_, Connection>,
     address: i64,
     length: i32,
@@ -77,6 +78,7 @@ pub(crate) fn write_network(
         // The connection is lost; Java is about to be told why.
         return Ok(length as i32);
     }
+    entered.look();
     if held.flow.delivering.get() && held.is_ahead() {
         held.note_facts();
         return Ok(-1);
@@ -136,6 +138,9 @@ pub(crate) fn read(
     let length = length.min(i32::MAX as usize);
     // In a handshake the priming read has other things to do.
     if held.available() > 0 && (length > 0 || state.delivering.get()) {
+        if length > 0 {
+            entered.look();
+        }
         // SAFETY: the buffer is Java's, see `buffer`.
         let read = unsafe { held.fill(bytes, length) };
         state.delivering.set(state.delivering.get() || read > 0);
@@ -155,6 +160,7 @@ pub(crate) fn read(
     if state.starved.get() {
         return Ok(-1);
     }
+    entered.look();
     // SAFETY: the SSL is live, and this thread uses it; the buffer is Java's, see `buffer`.
     let answer = unsafe { ffi::SSL_read(held.ssl, bytes.cast(), length as c_int) };
     held.after_read(answer);

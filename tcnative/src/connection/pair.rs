@@ -126,8 +126,9 @@ impl End {
     pub(crate) fn give(self, bytes: &[u8]) -> usize {
         let address = bytes.as_ptr().expose_provenance() as jlong;
         let length = bytes.len().try_into().unwrap();
-        let answer = native(|_| {
-            flow::write_network(&of_network(self.network).unwrap(), address, length).unwrap()
+        let answer = native(|entered| {
+            flow::write_network(entered, &of_network(self.network).unwrap(), address, length)
+                .unwrap()
         });
         answer.try_into().unwrap_or(0)
     }

@@ -100,11 +100,8 @@ fn garbage_from_the_network_is_an_error_and_no_more() {
     let _library = library();
     let pair = Pair::new(&client(TLS_1_3), &server(TLS_1_3), 4096);
     assert!(pair.handshake());
-    let mut garbage = *b"GET / HTTP/1.1\r\n\r\n";
-    let network = of_network(pair.server.network).unwrap();
-    let address = garbage.as_mut_ptr().expose_provenance() as jlong;
-    assert_eq!(flow::write_network(&network, address, 18).unwrap(), 18);
-    drop(network);
+    let garbage = *b"GET / HTTP/1.1\r\n\r\n";
+    assert_eq!(pair.server.give(&garbage), 18);
     assert!(pair.server.read(10).is_empty());
     assert_ne!(take_last(), 0);
     pair.free();
@@ -116,15 +113,10 @@ fn what_has_no_room_is_not_taken() {
     let _library = library();
     let server = End::new(&server(TLS_1_3), true);
     let bytes = body(16 * 1024);
-    let address = bytes.as_ptr().expose_provenance() as jlong;
-    let network = of_network(server.network).unwrap();
-    let mut taken = 0;
     for _ in 0..4 {
-        taken += flow::write_network(&network, address, 16 * 1024).unwrap();
+        assert_eq!(server.give(&bytes), 16 * 1024);
     }
-    assert_eq!(taken, 64 * 1024);
-    assert_eq!(flow::write_network(&network, address, 1).unwrap(), -1);
-    drop(network);
+    assert_eq!(server.give(&bytes[..1]), 0);
     server.free();
 }
 

@@ -60,13 +60,14 @@ impl Failed for jobject {
 /// Runs a native that leaves the JVM alone unless it fails.
 #[inline]
 pub(crate) fn native<R>(
+    enter: impl FnOnce() -> Entered,
     name: &'static CStr,
     env: *mut JNIEnv,
     failed: R,
     body: impl FnOnce(&Entered) -> Result<R, Refusal>,
 ) -> R {
     let caught = catch_unwind(AssertUnwindSafe(|| {
-        let entered = Entered::new(name);
+        let entered = enter();
         body(&entered)
     }));
     match caught {
@@ -155,7 +156,7 @@ fn throw(name: &CStr, env: &mut EnvUnowned<'_>, refusal: &Refusal) {
 
 /// Defines the natives of a class of `org.apache.tomcat.jni`, each a static method. After `hot`, the body is a value
 /// and can neither fail nor touch OpenSSL. Otherwise it is a `Result<_, Refusal>`; after `|native|` it has the
-/// native's [`Entered`]; with `env` as its first argument it may use the JVM. `else` gives the value for Java
+/// native's [`Entered`], which after `lazy` looks at the queue only when it is told; with `env` as its first argument it may use the JVM. `else` gives the value for Java
 /// where the body fails.
 macro_rules! natives {
     (class $class:ident; $($rest:tt)*) => { natives!(@next $class $($rest)*); };
@@ -202,8 +203,24 @@ macro_rules! natives {
         natives!(@next $class $($rest)*);
     };
     (@next $class:ident $(#[$attribute:meta])*
+        lazy fn $name:ident($($argument:ident: $type:ty),*) -> $returned:ty
+        |$native:ident| $body:block $($rest:tt)*
+    ) => {
+        natives!(@plain lazily $class [$(#[$attribute])*] $name($($argument: $type),*) -> $returned
+            [<$returned as $crate::java::Failed>::FAILED] |$native| $body);
+        natives!(@next $class $($rest)*);
+    };
+    (@next $class:ident $(#[$attribute:meta])*
         fn $name:ident($($argument:ident: $type:ty),*) -> $returned:ty
         $(, else $failed:literal)? |$native:ident| $body:block $($rest:tt)*
+    ) => {
+        natives!(@plain new $class [$(#[$attribute])*] $name($($argument: $type),*) -> $returned
+            [natives!(@failed $returned $(, $failed)?)] |$native| $body);
+        natives!(@next $class $($rest)*);
+    };
+    (@plain $entered:ident $class:ident [$(#[$attribute:meta])*]
+        $name:ident($($argument:ident: $type:ty),*) -> $returned:ty
+        [$failed:expr] |$native:ident| $body:block
     ) => {
         $(#[$attribute])*
         // SAFETY: as above.
@@ -216,16 +233,16 @@ macro_rules! natives {
             $(, $argument: $type)*
         ) -> $returned {
             $crate::java::native(
+                || $crate::queue::Entered::$entered(natives!(@label $class $name)),
                 natives!(@label $class $name),
                 env,
-                natives!(@failed $returned $(, $failed)?),
+                $failed,
                 |$native: &$crate::queue::Entered| {
                     let _ = $native;
                     $body
                 },
             )
         }
-        natives!(@next $class $($rest)*);
     };
     (@failed $returned:ty) => { <$returned as $crate::java::Failed>::FAILED };
     (@failed $returned:ty, $failed:literal) => { $failed };

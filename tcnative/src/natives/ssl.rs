@@ -120,12 +120,12 @@ natives! {
     }
 
     /// Takes ciphertext from the network.
-    fn writeToBIO(bio: jlong, address: jlong, length: jint) -> jint |native| {
-        flow::write_network(&connection::of_network(bio)?, address, length)
+    lazy fn writeToBIO(bio: jlong, address: jlong, length: jint) -> jint |native| {
+        flow::write_network(native, &connection::of_network(bio)?, address, length)
     }
 
     /// Gives ciphertext to the network.
-    fn readFromBIO(bio: jlong, address: jlong, length: jint) -> jint |native| {
+    lazy fn readFromBIO(bio: jlong, address: jlong, length: jint) -> jint |native| {
         flow::read_network(&connection::of_network(bio)?, address, length)
     }
 
@@ -135,7 +135,7 @@ natives! {
     }
 
     /// Gives plaintext.
-    fn readFromSSL(ssl: jlong, address: jlong, length: jint) -> jint |native| {
+    lazy fn readFromSSL(ssl: jlong, address: jlong, length: jint) -> jint |native| {
         flow::read(native, &connection::get(ssl)?, address, length)
     }
 

@@ -26,6 +26,11 @@ thread_local! {
 pub(crate) struct Entered {
     name: &'static CStr,
     outermost: bool,
+    /// It may have touched OpenSSL.
+    looked: Cell<bool>,
+    /// What others have left stays until a native looks.
+    #[cfg(feature = "queue-check")]
+    was_dirty: bool,
 }
 
 impl Entered {
@@ -33,12 +38,32 @@ impl Entered {
     /// see it.
     #[inline]
     pub(crate) fn new(name: &'static CStr) -> Self {
+        let entered = Self::lazily(name);
+        entered.look();
+        entered
+    }
+
+    /// Enters a native that mostly does without OpenSSL's error queue. Before it does anything that may leave an
+    /// error there it must [`look`](Self::look).
+    #[inline]
+    pub(crate) fn lazily(name: &'static CStr) -> Self {
         let depth = DEPTH.get();
         DEPTH.set(depth + 1);
-        if depth == 0 && is_dirty() {
-            ledger::found(name);
+        Self {
+            name,
+            outermost: depth == 0,
+            looked: Cell::new(false),
+            #[cfg(feature = "queue-check")]
+            was_dirty: is_dirty(),
         }
-        Self { name, outermost: depth == 0 }
+    }
+
+    /// See [`lazily`](Self::lazily).
+    #[inline]
+    pub(crate) fn look(&self) {
+        if !self.looked.replace(true) && self.outermost && is_dirty() {
+            ledger::found(self.name);
+        }
     }
 
     /// Whether it does not run inside another native, in a callback.
@@ -59,12 +84,12 @@ impl Entered {
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        if self.outermost && is_dirty() {
+        if self.outermost && self.looked.get() && is_dirty() {
             ledger::left(self.name);
         }
         DEPTH.set(DEPTH.get().saturating_sub(1));
         #[cfg(feature = "queue-check")]
-        if self.outermost {
+        if self.outermost && (self.looked.get() || !self.was_dirty) {
             check(self.name);
         }
     }
