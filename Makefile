@@ -64,7 +64,11 @@ bench: natives
 # Writes target/bench/dropin.json.
 bench-dropin: servers dropin
 	$(CARGO) build --release --locked --package sslsweep-cli
-	$(target)/release/sslsweep dropin-cost --dropin $(target)/dropin --out $(target)/bench/dropin.json --check
+	$(maven) --projects benchmarks --also-make -Dmaven.test.skip package
+	java --class-path "java/benchmarks/target/classes:$$(cat java/benchmarks/target/classpath)" \
+		org.sslsweep.benchmarks.Natives $(target)/dropin /usr/lib/x86_64-linux-gnu $(target)/bench/natives.json
+	$(target)/release/sslsweep dropin-cost --dropin $(target)/dropin --natives $(target)/bench/natives.json \
+		--out $(target)/bench/dropin.json --check
 
 lint: setup
 	$(CARGO) fmt --all --check
