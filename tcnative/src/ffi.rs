@@ -21,6 +21,52 @@ unsafe extern "C" {
     #[cfg(test)]
     pub(crate) fn SSL_key_update(ssl: *mut SSL, kind: c_int) -> c_int;
 
+    pub(crate) fn X509_STORE_CTX_get0_current_issuer(store: *const X509_STORE_CTX) -> *mut X509;
+    pub(crate) fn X509_STORE_CTX_get0_store(store: *const X509_STORE_CTX) -> *mut X509_STORE;
+    pub(crate) fn X509_email_free(list: *mut stack_st_OPENSSL_STRING);
+    pub(crate) fn OCSP_request_add1_nonce(
+        request: *mut OCSP_REQUEST,
+        nonce: *mut c_uchar,
+        length: c_int,
+    ) -> c_int;
+    pub(crate) fn OCSP_check_nonce(
+        request: *mut OCSP_REQUEST,
+        answer: *mut OCSP_BASICRESP,
+    ) -> c_int;
+    pub(crate) fn OSSL_HTTP_parse_url(
+        url: *const c_char,
+        tls: *mut c_int,
+        user: *mut *mut c_char,
+        host: *mut *mut c_char,
+        port: *mut *mut c_char,
+        port_number: *mut c_int,
+        path: *mut *mut c_char,
+        query: *mut *mut c_char,
+        fragment: *mut *mut c_char,
+    ) -> c_int;
+    pub(crate) fn OSSL_HTTP_transfer(
+        context: *mut *mut c_void,
+        host: *const c_char,
+        port: *const c_char,
+        path: *const c_char,
+        tls: c_int,
+        proxy: *const c_char,
+        no_proxy: *const c_char,
+        write: *mut BIO,
+        read: *mut BIO,
+        update: Option<unsafe extern "C" fn(*mut BIO, *mut c_void, c_int, c_int) -> *mut BIO>,
+        argument: *mut c_void,
+        buffer_size: c_int,
+        headers: *const c_void,
+        content_type: *const c_char,
+        request: *mut BIO,
+        expected_type: *const c_char,
+        expect_asn1: c_int,
+        longest: usize,
+        seconds: c_int,
+        keep_alive: c_int,
+    ) -> *mut BIO;
+
     pub(crate) fn ERR_peek_error() -> c_ulong;
     pub(crate) fn ERR_error_string_n(code: c_ulong, buffer: *mut c_char, length: usize);
     pub(crate) fn ERR_new();

@@ -7,7 +7,7 @@
 mod owned;
 mod read;
 
-pub(crate) use owned::{Owned, from_der, to_der};
+pub(crate) use owned::{Freed, Owned, freed, from_der, to_der};
 pub(crate) use read::{Content, Secret, no_password};
 
 use std::ffi::{CStr, c_char};

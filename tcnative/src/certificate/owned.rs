@@ -19,14 +19,16 @@ pub(crate) trait Freed {
 /// The [`Freed`] of a type, by OpenSSL's function.
 macro_rules! freed {
     ($($type:ident by $free:ident),*) => {
-        $(impl Freed for $type {
+        $(impl $crate::certificate::Freed for $type {
             unsafe fn free(object: *mut Self) {
                 // SAFETY: the caller vouches for it.
-                unsafe { ffi::$free(object) };
+                unsafe { $crate::ffi::$free(object) };
             }
         })*
     };
 }
+
+pub(crate) use freed;
 
 freed!(X509 by X509_free, EVP_PKEY by EVP_PKEY_free, BIO by BIO_free_all, PKCS12 by PKCS12_free);
 

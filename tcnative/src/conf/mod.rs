@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jni::sys::jlong;
 
@@ -13,6 +14,7 @@ use crate::ffi::{self, SSL_CONF_CTX};
 use crate::handle::{Kind, Shared};
 use crate::java::Refusal;
 use crate::queue;
+use crate::verify::Ocsp;
 
 /// All configurations that Java has.
 pub(crate) static CONFS: Shared<Conf> = Shared::new(Kind::Conf);
@@ -24,6 +26,7 @@ struct Inner {
     conf: *mut SSL_CONF_CTX,
     /// The one that it acts on. It must not go before the configuration.
     context: Option<Arc<Context>>,
+    ocsp: Ocsp,
 }
 
 // SAFETY: no thread owns an SSL_CONF_CTX; the mutex lets one use it at a time.
@@ -43,27 +46,28 @@ pub(crate) fn get(handle: jlong) -> Result<Arc<Conf>, Refusal> {
     })
 }
 
-/// Commands that tomcat-native adds to those of OpenSSL, for OCSP.
-fn is_own(name: &CStr, value: Option<&CStr>) -> Result<bool, Refusal> {
+/// What OCSP is to be like after a command that tomcat-native adds to those of OpenSSL; nothing for another command.
+fn ocsp(before: Ocsp, name: &CStr, value: Option<&CStr>) -> Result<Option<Ocsp>, Refusal> {
     let is_false = value.is_some_and(|value| value.to_bytes().eq_ignore_ascii_case(b"false"));
-    match name.to_bytes() {
-        b"NO_OCSP_CHECK" if is_false => Err(Refusal::exception(
-            "NO_OCSP_CHECK=false: this library does not ask OCSP responders; remove the command, and check \
-             revocation by CRLs (certificateRevocationListFile)",
-        )),
-        b"NO_OCSP_CHECK" | b"OCSP_SOFT_FAIL" => Ok(true),
-        b"OCSP_TIMEOUT" | b"OCSP_VERIFY_FLAGS" => {
-            let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
-            match value.trim().parse::<i32>() {
-                Ok(_) => Ok(true),
-                Err(_) => Err(Refusal::exception(format!(
-                    "{}={value}: the value must be a whole number",
-                    name.to_string_lossy()
-                ))),
-            }
+    let number = |least: i32| {
+        let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        value.trim().parse::<i32>().ok().filter(|&number| number >= least).ok_or_else(|| {
+            Refusal::exception(format!(
+                "{}={value}: the value must be a whole number, {least} or more",
+                name.to_string_lossy()
+            ))
+        })
+    };
+    Ok(Some(match name.to_bytes() {
+        b"NO_OCSP_CHECK" => Ocsp { asks: is_false, ..before },
+        b"OCSP_SOFT_FAIL" => Ocsp { soft_fail: !is_false, ..before },
+        b"OCSP_TIMEOUT" => {
+            let timeout = Duration::from_millis(number(1)?.unsigned_abs().into());
+            Ocsp { timeout, ..before }
         }
-        _ => Ok(false),
-    }
+        b"OCSP_VERIFY_FLAGS" => Ocsp { flags: number(0)?.unsigned_abs().into(), ..before },
+        _ => return Ok(None),
+    }))
 }
 
 /// A file or folder that a command names must be there, or the command fails without saying why.
@@ -113,16 +117,27 @@ impl Conf {
         }
         // SAFETY: made above.
         unsafe { ffi::SSL_CONF_CTX_set_flags(conf, flags.cast_unsigned()) };
-        Ok(Self(Mutex::new(Inner { conf, context: None })))
+        Ok(Self(Mutex::new(Inner { conf, context: None, ocsp: Ocsp::default() })))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a command is known and its value may be right; changes nothing.
+    /// Does a command of OCSP; returns whether it is one. Tomcat checks all before it assigns a context.
+    fn set_ocsp(&self, name: &CStr, value: Option<&CStr>) -> Result<bool, Refusal> {
+        let mut inner = self.lock();
+        let Some(after) = ocsp(inner.ocsp, name, value)? else { return Ok(false) };
+        inner.ocsp = after;
+        if let Some(context) = &inner.context {
+            context.set_ocsp(after);
+        }
+        Ok(true)
+    }
+
+    /// Whether a command is known and its value may be right; changes nothing but what is to be with OCSP.
     pub(crate) fn check(&self, name: &CStr, value: Option<&CStr>) -> Result<i32, Refusal> {
-        if is_own(name, value)? {
+        if self.set_ocsp(name, value)? {
             return Ok(1);
         }
         // SAFETY: the configuration is live, and ours meanwhile; the name ends with a NUL.
@@ -144,6 +159,7 @@ impl Conf {
         // SAFETY: both are live; the context is kept for as long as the configuration has it.
         unsafe { ffi::SSL_CONF_CTX_set_ssl_ctx(inner.conf, changing.context) };
         drop(changing);
+        context.set_ocsp(inner.ocsp);
         let before = inner.context.replace(context);
         drop(inner);
         drop(before);
@@ -151,7 +167,7 @@ impl Conf {
 
     /// Does a command.
     pub(crate) fn apply(&self, name: &CStr, value: Option<&CStr>) -> Result<i32, Refusal> {
-        if is_own(name, value)? {
+        if self.set_ocsp(name, value)? {
             return Ok(1);
         }
         let ciphers = value
@@ -212,12 +228,20 @@ mod tests {
     }
 
     #[test]
-    fn ocsp_is_refused_and_not_left_out() {
+    fn what_is_said_of_ocsp_is_the_contexts_whenever_it_is_assigned() {
         let conf = Conf::make(FLAGS).unwrap();
-        assert!(said(conf.check(c"NO_OCSP_CHECK", Some(c"FALSE"))).contains("remove the command"));
-        assert!(said(conf.apply(c"NO_OCSP_CHECK", Some(c"false"))).contains("CRLs"));
-        assert_eq!(said(conf.check(c"NO_OCSP_CHECK", Some(c"true"))), "1");
+        assert_eq!(said(conf.check(c"NO_OCSP_CHECK", Some(c"FALSE"))), "1");
         assert_eq!(said(conf.check(c"OCSP_TIMEOUT", Some(c"500"))), "1");
         assert!(said(conf.check(c"OCSP_TIMEOUT", Some(c"soon"))).contains("whole number"));
+        assert!(said(conf.check(c"OCSP_TIMEOUT", Some(c"0"))).contains("1 or more"));
+        let context = Arc::new(Context::make(32, 1).unwrap());
+        assert!(!context.ocsp().asks);
+        conf.assign(Arc::clone(&context));
+        assert_eq!(said(conf.apply(c"OCSP_SOFT_FAIL", Some(c"false"))), "1");
+        assert_eq!(said(conf.apply(c"OCSP_VERIFY_FLAGS", Some(c"4"))), "1");
+        let timeout = Duration::from_millis(500);
+        assert_eq!(context.ocsp(), Ocsp { asks: true, soft_fail: false, timeout, flags: 4 });
+        assert_eq!(said(conf.apply(c"NO_OCSP_CHECK", Some(c"true"))), "1");
+        assert!(!context.ocsp().asks);
     }
 }

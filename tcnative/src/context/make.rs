@@ -67,6 +67,7 @@ impl Context {
             level: AtomicI32::new(Level::Unset as i32),
             depth: AtomicI32::new(1),
             has_authorities: AtomicBool::new(false),
+            ocsp: RwLock::default(),
         };
         restrict(context, oldest, newest)?;
         set_defaults(context);

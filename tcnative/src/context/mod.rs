@@ -18,7 +18,7 @@ use jni::sys::jlong;
 use crate::ffi::{self, SSL_CTX};
 use crate::handle::{Kind, Shared};
 use crate::java::Refusal;
-use crate::verify::{Level, Verifier};
+use crate::verify::{Level, Ocsp, Verifier};
 use alpn::Protocols;
 
 /// All contexts that Java has.
@@ -51,6 +51,7 @@ pub(crate) struct Context {
     depth: AtomicI32,
     /// A file or folder of CA certificates was given.
     has_authorities: AtomicBool,
+    ocsp: RwLock<Ocsp>,
 }
 
 // SAFETY: an SSL_CTX may be used by several threads as long as it is not being changed
@@ -127,6 +128,14 @@ impl Context {
 
     pub(crate) fn has_authorities(&self) -> bool {
         self.has_authorities.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn ocsp(&self) -> Ocsp {
+        *self.ocsp.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_ocsp(&self, settings: Ocsp) {
+        *self.ocsp.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     pub(crate) fn verifier(&self) -> Option<Arc<Verifier>> {

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int};
 use std::panic::catch_unwind;
 use std::ptr;
 
-use super::{Level, connection};
+use super::{Level, connection, ocsp};
 use crate::context::Context;
 use crate::ffi::{self, X509_STORE_CTX};
 use crate::java::Refusal;
@@ -59,6 +59,10 @@ fn verify(good: bool, store: *mut X509_STORE_CTX) -> bool {
         // SAFETY: as above.
         unsafe { ffi::X509_STORE_CTX_set_error(store, ffi::X509_V_ERR_CERT_CHAIN_TOO_LONG) };
         return false;
+    }
+    let asks = context.ocsp();
+    if good && fault == ffi::X509_V_OK && asks.asks {
+        return ocsp::accepts(store, &asks);
     }
     good
 }

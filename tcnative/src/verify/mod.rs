@@ -2,10 +2,12 @@
 
 mod chain;
 mod java;
+mod ocsp;
 mod peer;
 
 pub(crate) use chain::{set_authorities, set_revocation};
 pub(crate) use java::{Verifier, set_verifier};
+pub(crate) use ocsp::Settings as Ocsp;
 pub(crate) use peer::{certificate as peer_certificate, chain as peer_chain};
 
 use std::ffi::c_int;
