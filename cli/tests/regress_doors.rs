@@ -148,7 +148,10 @@ fn options_are_looked_at_before_a_tomcat_starts() -> Fallible {
         ("--server tomcat9-apr --age 5", "--age is not for a Tomcat"),
         ("--server tomcat9-apr --server-threads per-connection", "pool:N"),
         ("--server tomcat9-apr --cure clear-each-call", "leave out --cure clear-each-call"),
-        ("--server tomcat9-apr --tcnative /no/such", "no libtcnative-2.so or libtcnative-1.so in /no/such"),
+        (
+            "--server tomcat9-apr --tcnative /no/such",
+            "no libtcnative-2.so or libtcnative-1.so in /no/such",
+        ),
         ("--server tomcat9-apr --warm-up 0", "--warm-up"),
         ("--tcnative /usr/lib", "--server"),
     ] {

@@ -84,7 +84,7 @@ fn ask(store: *mut X509_STORE_CTX, settings: &Settings) -> Option<Status> {
     // SAFETY: as above.
     let issuer = unsafe { ffi::X509_STORE_CTX_get0_current_issuer(store) };
     if certificate.is_null() || issuer.is_null() {
-        return None;
+        return Some(Status::Unanswered);
     }
     // SAFETY: live, as above.
     if unsafe { ffi::X509_get_extension_flags(certificate) } & ffi::EXFLAG_SI != 0 {
