@@ -21,6 +21,7 @@ import javax.net.ssl.TrustManagerFactory;
  *
  * <p>{@code rsa}, {@code ec}, {@code edwards}, {@code renewed}, {@code client} and {@code revoked} are the authority's;
  * {@code chained} is of {@code middle}, which is the authority's, and its key has a password; {@code stranger} is nobody's.
+ * {@code listed} and {@code withdrawn} name a responder, which knows the second one as revoked.
  * {@code renewable} is a copy of {@code rsa}, to be replaced.
  */
 final class DropInPki {
@@ -34,7 +35,7 @@ final class DropInPki {
         this.folder = folder;
     }
 
-    static DropInPki make(Path folder) throws IOException, InterruptedException {
+    static DropInPki make(Path folder, String responder) throws IOException, InterruptedException {
         DropInPki pki = new DropInPki(folder);
         pki.certificate("ca", null, EC, "basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign");
         pki.certificate("middle", "ca", EC, "basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign");
@@ -45,14 +46,17 @@ final class DropInPki {
         pki.certificate("chained", "middle", RSA, "subjectAltName=DNS:chain.test");
         pki.certificate("client", "ca", EC, "extendedKeyUsage=clientAuth");
         pki.certificate("revoked", "ca", EC, "extendedKeyUsage=clientAuth");
+        String ask = "authorityInfoAccess=OCSP;URI:" + responder;
+        pki.certificate("listed", "ca", EC, "extendedKeyUsage=clientAuth", ask);
+        pki.certificate("withdrawn", "ca", EC, "extendedKeyUsage=clientAuth", ask);
         pki.certificate("stranger", null, EC, "extendedKeyUsage=clientAuth");
         pki.openssl("pkey", "-in", pki.file("chained.key"), "-aes256", "-passout", "pass:" + PASSWORD, "-out",
                 pki.file("chained.locked.key"));
-        for (String name : List.of("rsa", "client", "revoked", "stranger")) {
+        for (String name : List.of("rsa", "client", "revoked", "listed", "withdrawn", "stranger")) {
             pki.openssl("pkcs12", "-export", "-in", pki.file(name + ".pem"), "-inkey", pki.file(name + ".key"), "-certfile",
                     pki.file("ca.pem"), "-name", name, "-passout", "pass:" + PASSWORD, "-out", pki.file(name + ".p12"));
         }
-        pki.revoke("revoked");
+        pki.keepRegister();
         pki.replace("renewable", "rsa");
         pki.writeTrustStore();
         return pki;
@@ -132,13 +136,15 @@ final class DropInPki {
         openssl(arguments.toArray(String[]::new));
     }
 
-    /** Writes ca.crl, in which the certificate is. */
-    private void revoke(String name) throws IOException, InterruptedException {
+    /** Writes the authority's register, index.txt, and ca.crl. */
+    private void keepRegister() throws IOException, InterruptedException {
         Files.writeString(folder.resolve("index.txt"), "");
         Files.writeString(folder.resolve("ca.cnf"), "[ca]\ndefault_ca=own\n[own]\ndatabase=" + file("index.txt")
                 + "\ndefault_md=sha256\ndefault_crl_days=30\n");
         String[] authority = {"ca", "-config", file("ca.cnf"), "-cert", file("ca.pem"), "-keyfile", file("ca.key")};
-        openssl(with(authority, "-revoke", file(name + ".pem")));
+        openssl(with(authority, "-valid", file("listed.pem")));
+        openssl(with(authority, "-revoke", file("revoked.pem")));
+        openssl(with(authority, "-revoke", file("withdrawn.pem")));
         openssl(with(authority, "-gencrl", "-out", file("ca.crl")));
     }
 
@@ -148,7 +154,7 @@ final class DropInPki {
         return all;
     }
 
-    private void openssl(String... arguments) throws IOException, InterruptedException {
+    void openssl(String... arguments) throws IOException, InterruptedException {
         DropInTool.run("", List.of(with(new String[] {"openssl"}, arguments)));
     }
 }

@@ -36,13 +36,16 @@ class DropInTlsTest {
 
     private static DropInPki pki;
     private static Server server;
+    private static DropInResponder responder;
 
     @Parameter
     private DropInKind kind;
 
     @BeforeParameterizedClassInvocation
     static void start(DropInKind kind, @TempDir Path folder) throws Exception {
-        pki = DropInPki.make(folder);
+        responder = new DropInResponder();
+        pki = DropInPki.make(folder, responder.address());
+        responder.answerFor(pki);
         String file = pki.files("undefined", "rsa") + ",caCertificateFile:" + pki.file("ca.pem");
         String manager = pki.files("undefined", "rsa") + ",truststoreFile:" + pki.file("trust.p12")
                 + ",truststoreType:PKCS12,truststorePassword:" + DropInPki.PASSWORD;
@@ -65,6 +68,8 @@ class DropInTlsTest {
                 .option("--host.renegotiate.test=" + pki.files("undefined", "rsa") + ",conf.Options:ClientRenegotiation")
                 .option("--host.file.test=" + file + ",certificateVerification:required,certificateRevocationListFile:"
                         + pki.file("ca.crl"))
+                .option("--host.responder.test=" + file
+                        + ",certificateVerification:required,conf.NO_OCSP_CHECK:false,conf.OCSP_SOFT_FAIL:false")
                 .option("--host.manager.test=" + manager + ",certificateVerification:required")
                 .option("--host.optional.test=" + file + ",certificateVerification:optional")
                 .option("--host.fileask.test=" + file)
@@ -73,6 +78,7 @@ class DropInTlsTest {
 
     @AfterParameterizedClassInvocation
     static void end() throws Exception {
+        responder.close();
         DropIn.end(server);
     }
 
@@ -108,6 +114,26 @@ class DropInTlsTest {
             assertTrue(said.contains("cipher=TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384\nbits=256\n"), said);
         }
         assertThrows(SSLHandshakeException.class, () -> open("conf.test", null, "TLSv1.3"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"TLSv1.2", "TLSv1.3"})
+    void respondersAreAskedWhereOpenSslConfSaysSo(String protocol) throws Exception {
+        int before = responder.asked();
+        try (Connection connection = open("responder.test", "listed", protocol)) {
+            assertEquals(SMALL.digest(), connection.put("/put", SMALL));
+        }
+        assertThrows(IOException.class, () -> {
+            try (Connection connection = open("responder.test", "withdrawn", protocol)) {
+                connection.get("/tls");
+            }
+        });
+        assertEquals(before + 2, responder.asked());
+        // Elsewhere nobody asks.
+        try (Connection connection = open("optional.test", "withdrawn", protocol)) {
+            assertEquals(SMALL.digest(), connection.put("/put", SMALL));
+        }
+        assertEquals(before + 2, responder.asked());
     }
 
     @ParameterizedTest
