@@ -196,6 +196,12 @@ pub(crate) fn handshake(entered: &Entered, held: &Held<'_, Connection>) -> Resul
     not_inside(held)?;
     held.flow.wake();
     held.flow.primed.set(None);
+    let error = held.flow.primed_error.replace(0);
+    if error != 0 {
+        // The connection is lost, and OpenSSL has said why already.
+        queue::keep(error);
+        return Ok(-1);
+    }
     held.flow.delivering.set(false);
     // SAFETY: the SSL is live, and this thread uses it.
     let answer = unsafe { ffi::SSL_do_handshake(held.ssl) };

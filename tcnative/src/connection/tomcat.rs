@@ -178,3 +178,21 @@ fn an_error_comes_after_all_that_was_right() {
         }
     }
 }
+
+#[test]
+fn an_error_that_was_met_ahead_is_not_lost_in_a_handshake() {
+    let _library = library();
+    for protocol in [TLS_1_2, TLS_1_3] {
+        let pair = pair(protocol);
+        let body = body(5000);
+        let mut wire = Vec::new();
+        send(&pair, &body, &mut wire);
+        wire.extend(b"\x17\x03\x03\x00\x20 what is no ciphertext of anybody");
+        assert_eq!(pair.server.give(&wire), wire.len());
+        assert_eq!(pair.server.read(16_384), body);
+        assert_eq!(take_last(), 0);
+        assert_eq!(pair.server.handshake(), -1);
+        assert_ne!(take_last(), 0);
+        pair.free();
+    }
+}
