@@ -50,6 +50,11 @@ pub(crate) struct End {
     pub(crate) network: jlong,
 }
 
+/// Bytes that are not alike.
+pub(crate) fn body(length: usize) -> Vec<u8> {
+    (0..length).map(|place| (place * 31 + place / 256) as u8).collect()
+}
+
 /// What a native answers, whose name is nobody's.
 fn native<R>(work: impl FnOnce(&Entered) -> R) -> R {
     let entered = Entered::new(c"a test");

@@ -1,4 +1,4 @@
-use super::pair::{BOTH_SAID, End, Pair, TLS_1_2, TLS_1_3, client, library, server};
+use super::pair::{BOTH_SAID, End, Pair, TLS_1_2, TLS_1_3, body, client, library, server};
 use super::*;
 use crate::context;
 use crate::queue::take_last;
@@ -8,10 +8,6 @@ const PROTOCOLS: [i32; 2] = [TLS_1_2, TLS_1_3];
 
 /// `SSL_OP_ALLOW_CLIENT_RENEGOTIATION`, SSL_CTX_set_options(3).
 const ALLOW_CLIENT_RENEGOTIATION: u64 = 1 << 8;
-
-fn body(length: usize) -> Vec<u8> {
-    (0..length).map(|place| (place * 31 + place / 256) as u8).collect()
-}
 
 #[test]
 fn bodies_come_out_as_they_went_in_however_they_are_cut() {

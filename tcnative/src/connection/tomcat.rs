@@ -1,7 +1,7 @@
 //! Reads as Tomcat does, `SecureNioChannel.read` with `OpenSSLEngine.unwrap` inside: it asks in an order of its own, and
 //! waits for the network when it believes that nothing is here.
 
-use super::pair::{End, Pair, TLS_1_2, TLS_1_3, client, library, server};
+use super::pair::{End, Pair, TLS_1_2, TLS_1_3, body, client, library, server};
 use super::*;
 use crate::queue::take_last;
 
@@ -87,10 +87,6 @@ impl Channel<'_> {
             }
         }
     }
-}
-
-fn body(length: usize) -> Vec<u8> {
-    (0..length).map(|place| (place * 31 + place / 256) as u8).collect()
 }
 
 /// Adds a body to what a client has sent.
