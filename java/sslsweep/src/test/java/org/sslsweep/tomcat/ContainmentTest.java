@@ -170,11 +170,16 @@ class ContainmentTest {
         broken = where;
         linkage = linkageError;
         Connector connector = connector(nio2);
+        // Tomcat 9's NIO2 has no clean restart while its port stays bound: the stopped acceptor may take the next
+        // connection and reset it (2 of 300, with no listener at all; 0 of 900 where the stop gives the port back).
+        // Only what fails in the binding before the start needs a port that stays.
+        boolean staysBound = nio2 && where.equals("beforeInit");
+        connector.setProperty("bindOnInit", String.valueOf(!nio2 || staysBound));
         tomcat.getServer().addLifecycleListener(new HygieneListener());
         tomcat.start();
         assertLogged(connector.toString());
         assertEquals("HTTP/1.1 404 ", answer(connector));
-        for (int round = 0; round < 2; round++) {
+        for (int round = 0; round < 2 && !staysBound; round++) {
             connector.stop();
             connector.start();
             assertEquals("HTTP/1.1 404 ", answer(connector));
