@@ -18,9 +18,13 @@ import java.util.logging.Logger;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509TrustManager;
+import org.apache.catalina.Engine;
 import org.apache.catalina.LifecycleException;
+import org.apache.catalina.Pipeline;
 import org.apache.catalina.connector.Connector;
+import org.apache.catalina.core.StandardEngine;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.coyote.http11.Http11AprProtocol;
 import org.apache.coyote.http11.Http11Nio2Protocol;
 import org.apache.coyote.http11.Http11NioProtocol;
 import org.junit.jupiter.api.AfterEach;
@@ -30,6 +34,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What fails in a hook of ours fails neither connector nor server. */
 class ContainmentTest {
@@ -117,6 +122,33 @@ class ContainmentTest {
         public String getName() {
             failWhereBroken();
             return super.getName();
+        }
+    }
+
+    /** As far as our hooks see one of APR; it serves nothing, as that takes the genuine library. */
+    @SuppressWarnings("deprecation") // Tomcat 10.1 has it no more
+    public static final class SilentApr extends Http11AprProtocol {
+        @Override
+        public void init() {}
+
+        @Override
+        public void start() {}
+
+        @Override
+        public void pause() {}
+
+        @Override
+        public void stop() {}
+
+        @Override
+        public void destroy() {}
+    }
+
+    private static final class BrokenEngine extends StandardEngine {
+        @Override
+        public Pipeline getPipeline() {
+            failWhereBroken();
+            return super.getPipeline();
         }
     }
 
@@ -216,5 +248,25 @@ class ContainmentTest {
         assertLogged(connector.toString());
         assertEquals("HTTP/1.1 404 ", answer(connector));
         assertTrue(List.of(other.findLifecycleListeners()).stream().anyMatch(HygieneListener.class::isInstance));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anEngineGoesOnWithoutTheValveOfApr(boolean linkageError) throws Exception {
+        broken = "addValve";
+        linkage = linkageError;
+        Engine engine = new BrokenEngine();
+        engine.setName("broken");
+        tomcat.getService().setContainer(engine);
+        engine.setDefaultHost("localhost");
+        Connector connector = connector(false);
+        Connector apr = new Connector(SilentApr.class.getName());
+        apr.setPort(0);
+        apr.setProperty("SSLEnabled", "true");
+        tomcat.getService().addConnector(apr);
+        tomcat.getServer().addLifecycleListener(new HygieneListener());
+        tomcat.start();
+        assertLogged(engine.toString());
+        assertEquals("HTTP/1.1 404 ", answer(connector));
     }
 }
